@@ -1,0 +1,3 @@
+"""ipamd: a replicated IPAM server for CNI plugins."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,76 @@
+"""Owns what a decision wants written: whole records put or dropped, in order.
+
+A change is a value, so that memory, SQLite and tests can each carry it out and be compared. `Occupy` and `Vacate` say
+that an address left or joined the free space of its address space; they carry no state of their own (who occupies it
+is in the records) and exist so that a store can keep an index of what is free without looking twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ipamd.core.addresses import Address
+from ipamd.core.model import (
+    AssignedAddress,
+    Attachment,
+    Boot,
+    Cooling,
+    Cursor,
+    Event,
+    Node,
+    Pool,
+    Quarantine,
+    Reservation,
+    Settings,
+    Token,
+    Tombstone,
+)
+
+Record = (
+    Pool
+    | Reservation
+    | Attachment
+    | AssignedAddress
+    | Cooling
+    | Quarantine
+    | Cursor
+    | Tombstone
+    | Node
+    | Boot
+    | Event
+    | Settings
+    | Token
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """Write a record; one with the same key is replaced."""
+
+    record: Record
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """Remove a record, given as it is stored. A Pool: its ranges and cursors go with it."""
+
+    record: Record
+
+
+@dataclass(frozen=True, slots=True)
+class Occupy:
+    """An address is free no longer, in every range of its space."""
+
+    space: str
+    address: Address
+
+
+@dataclass(frozen=True, slots=True)
+class Vacate:
+    """Nothing occupies an address any more: every range of its space that gives it may hand it out."""
+
+    space: str
+    address: Address
+
+
+Change = Put | Drop | Occupy | Vacate

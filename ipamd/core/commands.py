@@ -1,0 +1,291 @@
+"""Owns the commands: everything that can change the state, as values that carry all they need.
+
+A command is stamped by its proposer before it enters the log; applying it reads no clock, no random source and no
+environment, so that every member comes to the same state. KINDS gives each its number in the log, which is never
+reused; a field is added only at the end, with a default, and a change of meaning is a new kind.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ipamd.core.addresses import Address
+from ipamd.core.codec import Codec
+from ipamd.core.model import Owner, PoolDefinition, Settings, Token
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Who asked: token or socket, and the request's id. Kept with each event."""
+
+    by: str
+    request_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallStart:
+    """When a CNI call started, as the plugin says it: kernel boot id and CLOCK_BOOTTIME in ns."""
+
+    boot_id: str
+    ns: int
+    spooled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PoolRequest:
+    """One pool of an ADD."""
+
+    pool: str
+
+
+@dataclass(frozen=True, slots=True)
+class Add:
+    """Give a pod's interface its addresses in each pool asked for: all or nothing.
+
+    `owner` None makes a held attachment that lasts `ttl_s` seconds (None: until released). `addresses` are those that
+    the caller insists on. `call` is None for callers that are not CNI.
+    """
+
+    origin: Origin
+    requests: tuple[PoolRequest, ...]
+    pod_ref: str
+    ifname: str
+    owner: Owner | None
+    call: CallStart | None = None
+    pod_uid: str | None = None
+    addresses: tuple[Address, ...] = ()
+    pin: bool = False
+    ttl_s: int | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Del:
+    """Let go what (node, CNI network, container, interface) holds, and leave a tombstone."""
+
+    origin: Origin
+    node: str
+    cni_network: str
+    container_id: str
+    ifname: str
+    call: CallStart | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Release a reservation, or one interface of it, through the API.
+
+    `container_id` and `generation` say which binding is meant: one that is not current changes nothing. Without both
+    a bound attachment is refused unless `force`.
+    """
+
+    origin: Origin
+    pool: str
+    pod_ref: str
+    ifname: str | None = None
+    container_id: str | None = None
+    generation: int | None = None
+    force: bool = False
+
+
+class ReclaimCause(StrEnum):
+    """Why attachments are freed in bulk; part of the event."""
+
+    GC = "gc"
+    NODE_RELEASE = "node_release"
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """One binding of an attachment, as somebody saw it."""
+
+    attachment_id: int
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reclaim:
+    """Free those of the bindings that are still current, on `node`, and started no later than `call`.
+
+    The proposer looked at each of them (GC: not in the list, namespace not seen alive); what changed since is kept.
+    """
+
+    origin: Origin
+    cause: ReclaimCause
+    node: str
+    bindings: tuple[Binding, ...]
+    call: CallStart | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CreatePool:
+    """Make a pool. An equal one is no error."""
+
+    origin: Origin
+    definition: PoolDefinition
+
+
+@dataclass(frozen=True, slots=True)
+class ReplacePool:
+    """Replace a pool's definition. `force`: holders outside every new subnet stay, stranded."""
+
+    origin: Origin
+    definition: PoolDefinition
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropPool:
+    """Delete a pool. `force`: with all its reservations."""
+
+    origin: Origin
+    name: str
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SetQuarantine:
+    """Take an address out of use for `for_s` seconds of log time (None: until lifted)."""
+
+    origin: Origin
+    space: str
+    address: Address
+    for_s: int | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LiftQuarantine:
+    """Put a quarantined address back into use."""
+
+    origin: Origin
+    space: str
+    address: Address
+
+
+@dataclass(frozen=True, slots=True)
+class RenameNode:
+    """Give a node another name, with all that it holds."""
+
+    origin: Origin
+    node: str
+    to: str
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetNode:
+    """Forget a node that holds nothing: its boots and tombstones too."""
+
+    origin: Origin
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class PutSettings:
+    """Replace the replicated settings."""
+
+    origin: Origin
+    settings: Settings
+
+
+@dataclass(frozen=True, slots=True)
+class PutToken:
+    """Create a token."""
+
+    origin: Origin
+    token: Token
+
+
+@dataclass(frozen=True, slots=True)
+class DropToken:
+    """Revoke a token by its id."""
+
+    origin: Origin
+    token_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A Raft member: its name, the random id of its data directory, and how others reach it."""
+
+    name: str
+    member_id: str
+    raft: str
+    api: str
+    voter: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Found the cluster: its id, first settings, first members and first admin token. A second one changes nothing."""
+
+    origin: Origin
+    cluster_id: str
+    settings: Settings
+    members: tuple[Member, ...]
+    token: Token | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Expire:
+    """Nothing but time has passed: end holds, cooldowns, quarantines and tombstones that are due.
+
+    Every entry does this first; the leader proposes this command when something is due and nobody else writes.
+    """
+
+    origin: Origin
+
+
+Command = (
+    Add
+    | Del
+    | Release
+    | Reclaim
+    | CreatePool
+    | ReplacePool
+    | DropPool
+    | SetQuarantine
+    | LiftQuarantine
+    | RenameNode
+    | ForgetNode
+    | PutSettings
+    | PutToken
+    | DropToken
+    | Found
+    | Expire
+)
+
+KINDS: dict[int, type[Command]] = {
+    1: Add,
+    2: Del,
+    3: Release,
+    4: Reclaim,
+    5: CreatePool,
+    6: ReplacePool,
+    7: DropPool,
+    8: SetQuarantine,
+    9: LiftQuarantine,
+    10: RenameNode,
+    11: ForgetNode,
+    12: PutSettings,
+    13: PutToken,
+    14: DropToken,
+    15: Found,
+    16: Expire,
+}
+
+VERSION = 1
+"""First byte of an encoded command; a node refuses to propose what the oldest member cannot apply."""
+
+CODEC: Codec[Command] = Codec(VERSION, KINDS)
+
+
+def encode_command(command: Command) -> bytes:
+    """A command as bytes: version, kind, fields."""
+    return CODEC.encode(command)
+
+
+def decode_command(data: bytes) -> Command:
+    """The reverse of `encode_command`. Raises CodecError for an unknown version or kind, or damaged bytes."""
+    return CODEC.decode(data)

@@ -1,0 +1,371 @@
+"""Owns the nouns: what a pool, a reservation and an attachment are. Frozen values, no behaviour that needs a store.
+
+Three kinds of time occur and are never mixed: `*_log_ms` counts on the log's own clock and decides; `*_ms` is wall
+clock (Unix epoch, milliseconds, UTC) and is for people and history only; durations end in `_s` or `_ms`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from typing import NamedTuple
+
+from ipamd.core.addresses import Address, Network
+from ipamd.core.intervals import Span, Spans, contains, normalise, subtract
+
+FOREVER = -1
+"""`hold_s` and `hold_until_log_ms`: no end."""
+
+DEFAULT_SPACE = "default"
+
+
+class Strategy(StrEnum):
+    """How a pool chooses among free addresses."""
+
+    LOWEST = "lowest"
+    ROUND_ROBIN = "round-robin"
+    RANDOM = "random"
+
+
+class AttachmentState(StrEnum):
+    """`bound`: a container has it; `held`: kept for the pod; `suspect`: bound, but its node has rebooted since."""
+
+    BOUND = "bound"
+    HELD = "held"
+    SUSPECT = "suspect"
+
+
+class Start(NamedTuple):
+    """When a CNI call started on its node: the order of the node's boots (from 1), then CLOCK_BOOTTIME in ns."""
+
+    boot: int
+    ns: int
+
+
+OLDEST = Start(0, 0)
+"""The start of what has none: made by the API or an import, or spooled by a boot that was never seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A route of a pool. `gw` None: through the gateway of the range if the route is a default route, else on link."""
+
+    dst: Network
+    gw: Address | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Dns:
+    """Name service settings, as in a CNI result."""
+
+    nameservers: tuple[str, ...] = ()
+    domain: str = ""
+    search: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Range:
+    """One inner range of a pool.
+
+    `first` and `last` are the bounds that count, inside the subnet and moved off network and broadcast address;
+    `range_start` and `range_end` are what the operator wrote, None where nothing was written. Excludes stay in the
+    order given, may overlap and may lie outside.
+    """
+
+    subnet: Network
+    first: int
+    last: int
+    range_start: int | None = None
+    range_end: int | None = None
+    excludes: tuple[Span, ...] = ()
+    gateway: int | None = None
+
+    @property
+    def family(self) -> int:
+        """4 or 6."""
+        return self.subnet.family
+
+    @cached_property
+    def usable(self) -> Spans:
+        """What may be handed out: the bounds without excludes and gateway."""
+        holes = [*self.excludes, *([Span(self.gateway, self.gateway)] if self.gateway is not None else [])]
+        return subtract((Span(self.first, self.last),), normalise(holes))
+
+    def gives(self, address: Address) -> bool:
+        """Whether the range may hand an address out."""
+        return address.family == self.family and contains(self.usable, address.value)
+
+
+RangeSet = tuple[Range, ...]
+"""An outer entry of `ranges`: gives one address an attachment; its ranges are alternatives, tried in order."""
+
+
+@dataclass(frozen=True)
+class PoolDefinition:
+    """What an operator says of a pool. None: follows the cluster's settings."""
+
+    name: str
+    sets: tuple[RangeSet, ...]
+    space: str = DEFAULT_SPACE
+    routes: tuple[Route, ...] = ()
+    dns: Dns = Dns()
+    strategy: Strategy = Strategy.LOWEST
+    cooldown_s: int | None = None
+    cooldown_min_s: int = 0
+    hold_s: int = 0
+    reclaim: str | None = None
+    allow_overlap: bool = False
+    labels: tuple[tuple[str, str], ...] = ()
+    inline: bool = False
+
+
+@dataclass(frozen=True)
+class Pool:
+    """A pool as the state holds it."""
+
+    id: int
+    definition: PoolDefinition
+    created_ms: int
+
+    @property
+    def name(self) -> str:
+        """Unique among all pools, whatever their space."""
+        return self.definition.name
+
+    @property
+    def space(self) -> str:
+        """Name of the address space in which its addresses are unique."""
+        return self.definition.space
+
+    @property
+    def sets(self) -> tuple[RangeSet, ...]:
+        """The outer entries of `ranges`."""
+        return self.definition.sets
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """A pool's promise to a pod. At most one for a (pool, pod_ref)."""
+
+    id: int
+    pool_id: int
+    pod_ref: str
+    pod_uids: tuple[str, ...] = ()
+    created_ms: int = 0
+    pinned: bool = False
+    note: str = ""
+
+    @property
+    def pod_uid(self) -> str | None:
+        """The pod uid seen last."""
+        return self.pod_uids[-1] if self.pod_uids else None
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Who holds an attachment: one interface of one container in one CNI network on one node.
+
+    `netns` is the path in CNI_NETNS and `netns_inode` the inode that the answering host saw there, None where it
+    could not look. What an import did not know is None.
+    """
+
+    container_id: str | None
+    node: str | None = None
+    cni_network: str | None = None
+    netns: str | None = None
+    netns_inode: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """One interface of a reservation. `owner` is None while it is held. At most one for a (reservation, ifname)."""
+
+    id: int
+    reservation_id: int
+    pool_id: int
+    ifname: str
+    owner: Owner | None
+    start: Start
+    generation: int
+    since_ms: int
+    hold_until_log_ms: int | None = None
+    """While held: when it ends on the log's clock; FOREVER: never. None while bound."""
+
+    suspect: bool = False
+
+    @property
+    def state(self) -> AttachmentState:
+        """Held without an owner, else bound or suspect."""
+        if self.owner is None:
+            return AttachmentState.HELD
+        return AttachmentState.SUSPECT if self.suspect else AttachmentState.BOUND
+
+
+@dataclass(frozen=True, slots=True)
+class AssignedAddress:
+    """An address that an attachment holds. At most one for a (space, address): the first promise."""
+
+    space: str
+    address: Address
+    attachment_id: int
+    pool_id: int
+    position: int
+    """Which outer entry of the pool's ranges gave it, from 0."""
+
+    prefix: int
+    """Length of the subnet's prefix, for the result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cooling:
+    """A freed address that waits. Its former holder may have it back; others only when nothing else is free."""
+
+    space: str
+    address: Address
+    pool_id: int
+    pod_ref: str
+    ifname: str
+    freed_log_ms: int
+    hard_until_log_ms: int
+    """Before this nobody but the former holder gets it."""
+
+    until_log_ms: int
+    """From here on it is free like any other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantine:
+    """An address that an operator took out of use. A holder keeps it until it lets go."""
+
+    space: str
+    address: Address
+    until_log_ms: int | None
+    note: str
+    since_ms: int
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """Where a round-robin set goes on: the inner range and the address handed out last."""
+
+    pool_id: int
+    position: int
+    order: int
+    address: Address
+
+
+@dataclass(frozen=True, slots=True)
+class Tombstone:
+    """The mark that a DEL leaves: an ADD of this attachment that started no later is refused."""
+
+    node: str
+    cni_network: str
+    container_id: str
+    ifname: str
+    start: Start
+    until_log_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A host that runs pods, known since its first call or report."""
+
+    name: str
+    since_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Boot:
+    """A boot of a node. `order` counts from 1 in the order in which the boots were first seen."""
+
+    node: str
+    boot_id: str
+    order: int
+    since_ms: int
+
+
+class EventKind(StrEnum):
+    """What happened. Kinds with an address are also its history."""
+
+    POOL_CREATED = "pool_created"
+    POOL_UPDATED = "pool_updated"
+    POOL_DELETED = "pool_deleted"
+    BOUND = "bound"
+    HELD = "held"
+    REBOUND = "rebound"
+    MOVED = "moved"
+    RELEASED = "released"
+    HOLD_ENDED = "hold_ended"
+    QUARANTINED = "quarantined"
+    UNQUARANTINED = "unquarantined"
+    NODE_RENAMED = "node_renamed"
+    NODE_FORGOTTEN = "node_forgotten"
+    SETTINGS_CHANGED = "settings_changed"
+    TOKEN_CREATED = "token_created"  # noqa: S105 - a kind of event, not a secret
+    TOKEN_REVOKED = "token_revoked"  # noqa: S105 - likewise
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened, with who asked for it. `index` counts 1, 2, 3, ... without gaps."""
+
+    index: int
+    at_ms: int
+    kind: EventKind
+    by: str
+    request_id: str
+    space: str | None = None
+    pool: str | None = None
+    pod_ref: str | None = None
+    ifname: str | None = None
+    address: Address | None = None
+    node: str | None = None
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings that decide what is allocated or freed; replicated (interface, section 1)."""
+
+    inline_pools: bool = True
+    cooldown_s: int = 300
+    reclaim: str = "never"
+    node_lost_s: int = 300
+    evidence_grace_s: int = 120
+    tombstone_s: int = 3600
+    events_days: int = 30
+    events_max: int = 5_000_000
+
+
+class Role(StrEnum):
+    """What the bearer of a token may do."""
+
+    READER = "reader"
+    OPERATOR = "operator"
+    ADMIN = "admin"
+    NODE = "node"
+    ENROL = "enrol"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A bearer token. Only the SHA-256 of its secret is kept."""
+
+    id: str
+    name: str
+    role: Role
+    digest: bytes
+    created_ms: int
+    expires_ms: int | None = None
+    node: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """An attachment with its addresses, in the order of the pool's sets."""
+
+    attachment: Attachment
+    addresses: tuple[AssignedAddress, ...] = field(default=())

@@ -1,0 +1,171 @@
+"""Owns what a command answers: values, stored with the command's op id, never raised.
+
+An outcome holds everything that its answer needs, so that a repetition under the same idempotency key is answered as
+the first call was, whatever happened to the state since.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ipamd.core.addresses import Address
+from ipamd.core.codec import Codec
+from ipamd.core.model import Dns, Held, Pool, Quarantine, Reservation, Route, Settings
+
+
+class Code(StrEnum):
+    """Why something was refused: the stable codes of the interface, section 6, and CNI's own."""
+
+    INVALID_REQUEST = "invalid_request"
+    NOT_FOUND = "not_found"
+    POOL_NOT_FOUND = "pool_not_found"
+    RESERVATION_NOT_FOUND = "reservation_not_found"
+    POOL_EXISTS = "pool_exists"
+    POOL_IN_USE = "pool_in_use"
+    POOL_OVERLAPS = "pool_overlaps"
+    POOL_EXHAUSTED = "pool_exhausted"
+    ADDRESS_TAKEN = "address_taken"
+    ADDRESS_NOT_ALLOWED = "address_not_allowed"
+    BOUND = "bound"
+    LATE = "late"
+    IDEMPOTENCY_CONFLICT = "idempotency_conflict"
+
+
+@dataclass(frozen=True, slots=True)
+class Stranded:
+    """A holder that a changed pool would not serve again, or a deleted one would free."""
+
+    pod_ref: str
+    ifname: str
+    address: Address
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Nothing was changed. `detail` is one sentence for people; `pool` is set where one pool is the reason."""
+
+    code: Code
+    detail: str
+    pool: str | None = None
+    position: int | None = None
+    """POOL_EXHAUSTED: which outer entry of the pool had nothing to give."""
+
+    stranded: tuple[Stranded, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GrantedAddress:
+    """An address as a CNI result tells it: with the subnet's prefix length and the range's gateway."""
+
+    address: Address
+    prefix: int
+    gateway: Address | None
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What an ADD got in one pool; `held` are all attachments of the reservation, the ADD's own (`ifname`) too."""
+
+    pool: str
+    space: str
+    ifname: str
+    addresses: tuple[GrantedAddress, ...]
+    routes: tuple[Route, ...]
+    dns: Dns
+    reservation: Reservation
+    held: tuple[Held, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """An ADD succeeded: one grant for each pool asked for, in their order. `created`: a reservation is new."""
+
+    created: bool
+    grants: tuple[Grant, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LetGo:
+    """An attachment that was freed, or (`held`) is kept for its pod."""
+
+    pool: str
+    pod_ref: str
+    ifname: str
+    node: str | None
+    addresses: tuple[Address, ...]
+    held: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """A DEL, a release or a reclaim. `stale`: what was named is not the current binding, nothing was changed."""
+
+    items: tuple[LetGo, ...]
+    stale: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PoolStored:
+    """A pool was made or replaced (or, not `created`, was there already)."""
+
+    created: bool
+    pool: Pool
+    cooldown_s: int
+    """The cooldown in force: the pool's own or the settings'."""
+
+    reclaim: str
+    stranded: tuple[Stranded, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PoolDropped:
+    """A pool was deleted; `stranded` lists whom it had."""
+
+    stranded: tuple[Stranded, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantined:
+    """An address is out of use."""
+
+    quarantine: Quarantine
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsStored:
+    """The settings now in force."""
+
+    settings: Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """Carried out; there is nothing to tell."""
+
+
+Outcome = Refused | Granted | Released | PoolStored | PoolDropped | Quarantined | SettingsStored | Done
+
+KINDS: dict[int, type[Outcome]] = {
+    1: Refused,
+    2: Granted,
+    3: Released,
+    4: PoolStored,
+    5: PoolDropped,
+    6: Quarantined,
+    7: SettingsStored,
+    8: Done,
+}
+
+VERSION = 1
+CODEC: Codec[Outcome] = Codec(VERSION, KINDS)
+
+
+def encode_outcome(outcome: Outcome) -> bytes:
+    """An outcome as bytes: version, kind, fields."""
+    return CODEC.encode(outcome)
+
+
+def decode_outcome(data: bytes) -> Outcome:
+    """The reverse of `encode_outcome`. Raises CodecError."""
+    return CODEC.decode(data)
