@@ -1,0 +1,47 @@
+# Everything a contributor runs. Two commands set up a fresh machine: `git clone ...` and any of these targets.
+# PYTHON: the interpreter that makes the virtual environment (3.11 or newer).
+# ROUNDS: how much of the long tests to run; 1 is the full count, `make test` runs a tenth of it.
+
+PYTHON ?= python3
+VENV ?= .venv
+ROUNDS ?= 0.1
+BIN := $(VENV)/bin
+
+.PHONY: demo test check format bench soak clean
+
+demo: $(VENV)/.runtime
+	$(BIN)/python demo/story.py
+
+test: $(VENV)/.dev
+	ROUNDS=$(ROUNDS) $(BIN)/python -m pytest
+
+check: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q tests/layers tests/docs
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.runtime
+	$(BIN)/python -m bench $(BENCH)
+
+soak: $(VENV)/.dev
+	ROUNDS=1 $(BIN)/python -m pytest tests/kill
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+$(VENV)/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed; say PYTHON=...") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.runtime: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --disable-pip-version-check -e .
+	touch $@
+
+$(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
+	touch $@ $(VENV)/.runtime

@@ -1,0 +1,63 @@
+"""Owns what all tests share: the markers for tests that need more than a laptop gives.
+
+A test that needs root or the CNI plugins is skipped with its reason on a machine without them. Under CI=true it fails
+instead: there a skip would hide that the machine is not what it should be.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+CNI_BIN = Path(os.environ.get("CNI_BIN", "/usr/lib/cni"))
+"""Where Debian's containernetworking-plugins puts the plugins."""
+
+Reason = str | None
+
+
+@functools.cache
+def without_namespaces() -> Reason:
+    """Why network namespaces cannot be made here; None: they can."""
+    if os.geteuid() != 0:
+        return "needs root"
+    if shutil.which("ip") is None:
+        return "needs iproute2"
+    name = f"ipamd-probe-{os.getpid()}"
+    made = subprocess.run(["ip", "netns", "add", name], capture_output=True, text=True, check=False)
+    if made.returncode != 0:
+        return f"needs network namespaces: {made.stderr.strip()}"
+    subprocess.run(["ip", "netns", "delete", name], check=True)
+    return None
+
+
+@functools.cache
+def without_plugins() -> Reason:
+    """Why the real CNI plugins cannot be run here; None: they can."""
+    missing = [name for name in ("bridge", "macvlan", "ptp") if not os.access(CNI_BIN / name, os.X_OK)]
+    return f"needs the CNI plugins {', '.join(missing)} in {CNI_BIN}" if missing else None
+
+
+NEEDS: dict[str, tuple[str, Callable[[], Reason]]] = {
+    "needs_root": ("needs root and network namespaces", without_namespaces),
+    "needs_plugins": ("needs the reference CNI plugins", without_plugins),
+}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for name, (text, _) in NEEDS.items():
+        config.addinivalue_line("markers", f"{name}: {text}; skipped without, a failure under CI=true")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for name, (_, reason_of) in NEEDS.items():
+        reason = reason_of() if item.get_closest_marker(name) else None
+        if reason is not None and os.environ.get("CI") == "true":
+            pytest.fail(reason, pytrace=False)
+        if reason is not None:
+            pytest.skip(reason)
