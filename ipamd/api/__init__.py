@@ -1,0 +1,1 @@
+"""The HTTP API and the node socket: the only place that knows aiohttp."""

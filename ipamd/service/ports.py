@@ -1,0 +1,40 @@
+"""Owns what the use cases need of the machine they run on: a clock, random bytes, a look at network namespaces."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+
+class Clock(Protocol):
+    """Time, as the operating system tells it. Nothing below `main` asks for it in another way."""
+
+    def monotonic_s(self) -> float:
+        """Seconds that never fall, from an arbitrary beginning."""
+
+    def wall_ms(self) -> int:
+        """Unix epoch in ms."""
+
+
+class Random(Protocol):
+    """A source of unpredictable bytes."""
+
+    def __call__(self, size: int, /) -> bytes:
+        """So many bytes."""
+
+
+class Namespaces(Protocol):
+    """The network namespaces of this host."""
+
+    def inode(self, path: str) -> int | None:
+        """The inode at a namespace's path; None where it cannot be seen."""
+
+    def alive(self, path: str, inode: int | None) -> bool | None:
+        """Whether the namespace seen there once, with that inode, is there still; None: cannot be told."""
+
+
+class Facts(NamedTuple):
+    """Who this process is: its member name, the node name of CNI calls that name none, and the cluster's prefix."""
+
+    member: str
+    node: str
+    cluster: str | None = None
