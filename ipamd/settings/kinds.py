@@ -1,0 +1,172 @@
+"""Owns the kinds of settings: how a value from a file, the environment or a flag becomes a typed one.
+
+Each reader takes text, or what TOML made of the value, and raises ValueError with the rest of a sentence that starts
+with the value ("is not HOST:PORT").
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+MAX_SOCKET_PATH_BYTES = 107
+"""What fits into sockaddr_un beside its closing NUL (unix(7))."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,127}")
+_TRUE = frozenset({"true", "yes", "on", "1"})
+_FALSE = frozenset({"false", "no", "off", "0"})
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of value: its name in help and reference, and its reader."""
+
+    name: str
+    read: Callable[[object], object]
+    is_flag: bool = False
+
+
+class Endpoint(NamedTuple):
+    """A host and a TCP port."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        """HOST:PORT, with brackets around an IPv6 address."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this host reaches it. A name other than `localhost` may mean anything."""
+        address = _address(self.host)
+        return self.host == "localhost" if address is None else address.is_loopback
+
+    @property
+    def is_wildcard(self) -> bool:
+        """Whether it stands for every interface."""
+        address = _address(self.host)
+        return address is not None and address.is_unspecified
+
+
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return None
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError("is not a string")  # noqa: TRY004 - one exception for every bad value
+    if not value or not value.isprintable():
+        raise ValueError("is empty or has control characters")
+    return value
+
+
+def _path(value: object) -> Path:
+    return Path(os.path.abspath(_text(value)))  # noqa: PTH100 - Path.resolve would follow links
+
+
+def _socket_path(value: object) -> Path:
+    path = _path(value)
+    if len(os.fsencode(path)) > MAX_SOCKET_PATH_BYTES:
+        raise ValueError(f"is longer than the {MAX_SOCKET_PATH_BYTES} bytes that a socket's path may have")
+    return path
+
+
+def _flag(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    word = value.lower() if isinstance(value, str) else None
+    if word not in _TRUE | _FALSE:
+        raise ValueError("is neither true nor false")
+    return word in _TRUE
+
+
+def _name(value: object) -> str:
+    text = _text(value)
+    if not _NAME.fullmatch(text):
+        raise ValueError("is not a name: 1 to 128 of A-Z a-z 0-9 _ . + -, the first a letter or digit")
+    return text
+
+
+def _endpoint(value: object) -> Endpoint:
+    host, colon, port = _text(value).rpartition(":")
+    bare = host.removeprefix("[").removesuffix("]")
+    is_plain = ":" not in host or (host.startswith("[") and host.endswith("]"))
+    is_port = port.isascii() and port.isdigit() and int(port) < 65536
+    if not (colon and bare and is_plain and is_port and _is_host(bare)):
+        raise ValueError("is not HOST:PORT (IPv6 in brackets)")
+    return Endpoint(bare, int(port))
+
+
+def _is_host(text: str) -> bool:
+    return _address(text) is not None or re.fullmatch(r"[A-Za-z0-9_]([A-Za-z0-9_.-]{0,252})", text) is not None
+
+
+def _url(value: object) -> str:
+    text = _text(value)
+    problem = "is not a URL of the form http://HOST:PORT"
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError as error:
+        raise ValueError(problem) from error
+    has_more = parts.path.strip("/") or parts.query or parts.fragment or parts.username is not None
+    if parts.scheme not in ("http", "https") or not parts.hostname or port is None or has_more:
+        raise ValueError(problem)
+    return text.rstrip("/")
+
+
+def _reclaim(value: object) -> str:
+    text = _text(value)
+    if not re.fullmatch(r"never|after:[1-9][0-9]{0,8}", text):
+        raise ValueError("is neither never nor after:SECONDS")
+    return text
+
+
+def _integer(value: object) -> int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,18}", value):
+        return int(value)
+    raise ValueError("is not a whole number")
+
+
+def integer(name: str, least: int, most: int) -> Kind:
+    """A whole number between two bounds, both included."""
+
+    def read(value: object) -> int:
+        number = _integer(value)
+        if not least <= number <= most:
+            raise ValueError(f"is not between {least} and {most}")
+        return number
+
+    return Kind(name, read)
+
+
+def choice(*words: str) -> Kind:
+    """One of a few words."""
+
+    def read(value: object) -> str:
+        if value not in words:
+            raise ValueError(f"is none of {', '.join(words)}")
+        return str(value)
+
+    return Kind("|".join(words), read)
+
+
+PATH = Kind("PATH", _path)
+SOCKET_PATH = Kind("PATH", _socket_path)
+NAME = Kind("NAME", _name)
+ENDPOINT = Kind("HOST:PORT", _endpoint)
+URL = Kind("URL", _url)
+RECLAIM = Kind("never|after:SECONDS", _reclaim)
+FLAG = Kind("BOOLEAN", _flag, is_flag=True)

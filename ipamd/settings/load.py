@@ -1,0 +1,125 @@
+"""Owns the way from file, environment and flags to a Config: the strongest source wins, all mistakes come together."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ipamd.core.model import Settings
+from ipamd.settings.config import Config
+from ipamd.settings.rules import Host, Named, completed, mistakes_between
+from ipamd.settings.table import TABLE, Setting
+
+__all__ = ["Host", "SettingsError", "load"]
+
+MAX_FILE_BYTES = 1 << 20
+
+
+class SettingsError(Exception):
+    """All mistakes of one start, each a sentence that names the setting, its source and its value."""
+
+    def __init__(self, mistakes: list[str]) -> None:
+        super().__init__("\n".join(mistakes))
+        self.mistakes = mistakes
+
+
+class _Given(NamedTuple):
+    value: object
+    source: str
+
+
+def load(flags: Mapping[str, object], environ: Mapping[str, str], host: Host) -> Config:
+    """The settings of this start; `flags` by field name, None where not given. Raises SettingsError."""
+    mistakes: list[str] = []
+    given = {setting.name: _Given(setting.default, "default") for setting in TABLE if setting.default is not None}
+    strong = _from_environment(environ) | _from_flags(flags)
+    if path := strong.get("config"):
+        given |= _from_file(Path(str(path.value)), mistakes)
+    values = _read(given | strong, mistakes)
+    _check_relations(values, given | strong, host, mistakes)
+    if mistakes:
+        raise SettingsError(mistakes)
+    return _config(values, host)
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, _Given]:
+    """An empty variable counts as not set: that is what compose files and unit files make of an absent one."""
+    return {
+        setting.name: _Given(environ[setting.variable], f"environment {setting.variable}")
+        for setting in TABLE
+        if environ.get(setting.variable)
+    }
+
+
+def _from_flags(flags: Mapping[str, object]) -> dict[str, _Given]:
+    return {
+        setting.name: _Given(flags[setting.field], f"flag {setting.flag}")
+        for setting in TABLE
+        if flags.get(setting.field) is not None
+    }
+
+
+def _from_file(path: Path, mistakes: list[str]) -> dict[str, _Given]:
+    source = f"file {path}"
+    found = _read_toml(path, mistakes)
+    known = {setting.name: setting for setting in TABLE if setting.name != "config"}
+    mistakes += [_unknown(key, known, source) for key in found if key not in known]
+    return {key: _Given(value, source) for key, value in found.items() if key in known}
+
+
+def _read_toml(path: Path, mistakes: list[str]) -> dict[str, Any]:
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_FILE_BYTES + 1)
+        if len(data) > MAX_FILE_BYTES:
+            mistakes.append(f"config: {path} is larger than {MAX_FILE_BYTES} bytes")
+            return {}
+        return tomllib.loads(data.decode())
+    except OSError as error:
+        mistakes.append(f"config: {path} cannot be read: {error.strerror}")
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        mistakes.append(f"config: {path} is not TOML: {error}")
+    return {}
+
+
+def _unknown(key: str, known: Mapping[str, Setting], source: str) -> str:
+    near = difflib.get_close_matches(key.replace("_", "-"), known, 1)
+    return f"{key}: there is no such setting ({source})" + (f"; did you mean {near[0]}?" if near else "")
+
+
+def _read(given: Mapping[str, _Given], mistakes: list[str]) -> dict[str, Any]:
+    """Typed values by name; what cannot be read becomes a mistake and is left out."""
+    values: dict[str, Any] = {}
+    for setting in TABLE:
+        if setting.name in given:
+            value, source = given[setting.name]
+            try:
+                values[setting.name] = setting.kind.read(value)
+            except ValueError as problem:
+                mistakes.append(f"{setting.name}: {_shown(value)} {problem} ({source})")
+    return values
+
+
+def _shown(value: object) -> str:
+    text = repr(value) if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else repr(value)
+    return text if len(text) <= 200 else f"{text[:200]}..."
+
+
+def _check_relations(values: Mapping[str, Any], given: Mapping[str, _Given], host: Host, mistakes: list[str]) -> None:
+    """A rule is checked only where all that it compares could be read."""
+
+    def text(name: str) -> str:
+        return f"{name} {values[name]} ({given[name].source})"
+
+    mistakes += mistakes_between(Named(values, given.keys() - values.keys(), text), host)
+
+
+def _config(values: Mapping[str, Any], host: Host) -> Config:
+    complete = {name.replace("-", "_"): value for name, value in completed(values, host).items()}
+    own: dict[str, Any] = {field.name: complete.get(field.name) for field in fields(Config)}
+    own["first"] = Settings(**{field.name: complete[field.name] for field in fields(Settings)})
+    return Config(**own)

@@ -1,0 +1,163 @@
+"""Owns the table of settings: each one's name, kind, default and meaning, once.
+
+A setting `data-dir` is `data-dir` in the TOML file, `IPAMD_DATA_DIR` in the environment, `--data-dir` on the command
+line and `data_dir` in Config.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from enum import StrEnum
+
+from ipamd.core.model import Settings
+from ipamd.settings import kinds
+from ipamd.settings.kinds import Kind
+
+MAX_SECONDS = 10 * 366 * 86_400
+
+
+class Section(StrEnum):
+    """The parts of the reference page, in their order."""
+
+    MEMBER = "This server"
+    FIRST = "A new cluster's first values"
+    TIMING = "Time-outs"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One row. `default` is text as a flag would give it; None: none, and `default_note` says what happens then."""
+
+    name: str
+    kind: Kind
+    default: str | None
+    about: str
+    section: Section = Section.MEMBER
+    default_note: str = ""
+
+    @property
+    def field(self) -> str:
+        """Its name in Config."""
+        return self.name.replace("-", "_")
+
+    @property
+    def variable(self) -> str:
+        """Its name in the environment."""
+        return f"IPAMD_{self.field.upper()}"
+
+    @property
+    def flag(self) -> str:
+        """Its name on the command line."""
+        return f"--{self.name}"
+
+
+_FIRST_KINDS = {
+    "inline_pools": (kinds.FLAG, "Pools that CNI configurations describe are made on first use."),
+    "cooldown_s": (
+        kinds.integer("SECONDS", 0, MAX_SECONDS),
+        "How long a freed address is handed out only when nothing else is free.",
+    ),
+    "reclaim": (kinds.RECLAIM, "Whether the addresses of a lost node are freed, and how long after it was lost."),
+    "node_lost_s": (
+        kinds.integer("SECONDS", 1, MAX_SECONDS),
+        "How long a node may be silent before it counts as lost.",
+    ),
+    "evidence_grace_s": (
+        kinds.integer("SECONDS", 0, MAX_SECONDS),
+        "How long a binding that a node's report lacks is kept from suspicion.",
+    ),
+    "tombstone_s": (
+        kinds.integer("SECONDS", 1, MAX_SECONDS),
+        "How long the mark of a DEL lives, which refuses the ADD that comes after it.",
+    ),
+    "events_days": (kinds.integer("DAYS", 1, 36_500), "How many days events, and so the history, are kept."),
+    "events_max": (kinds.integer("COUNT", 1_000, 1_000_000_000), "How many events are kept at most."),
+}
+
+
+def _first_values() -> tuple[Setting, ...]:
+    """The flags of the replicated settings: their defaults are those of the core, so that they cannot differ."""
+    defaults = Settings()
+    return tuple(
+        Setting(field.name.replace("_", "-"), kind, str(getattr(defaults, field.name)).lower(), about, Section.FIRST)
+        for field in fields(Settings)
+        for kind, about in [_FIRST_KINDS[field.name]]
+    )
+
+
+TABLE: tuple[Setting, ...] = (
+    Setting("config", kinds.PATH, None, "A TOML file with settings.", default_note="no file"),
+    Setting("data-dir", kinds.PATH, "/var/lib/ipamd", "Where the server keeps its state; made with mode 0700."),
+    Setting("listen", kinds.ENDPOINT, "127.0.0.1:7480", "Where the HTTP API listens."),
+    Setting(
+        "socket",
+        kinds.SOCKET_PATH,
+        "/run/ipamd/cni.sock",
+        "The node socket for CNI calls and administrators; mode 0600.",
+    ),
+    Setting(
+        "raft-listen",
+        kinds.ENDPOINT,
+        "127.0.0.1:7481",
+        "Where Raft listens. A cluster of one member has nobody to talk to and does not open it.",
+    ),
+    Setting(
+        "member-name",
+        kinds.NAME,
+        None,
+        "The name of this Raft member; kept in the data directory.",
+        default_note="the host's name",
+    ),
+    Setting(
+        "node-name",
+        kinds.NAME,
+        None,
+        "The name of this host as a node that runs pods; kept in the data directory. It must be given on a host that is"
+        " called `localhost...`, and inside a container unless `member-name` is.",
+        default_note="the member's name",
+    ),
+    Setting(
+        "advertise-raft",
+        kinds.ENDPOINT,
+        None,
+        "How other members reach this one's Raft port.",
+        default_note="`raft-listen`; for every interface the host's name and that port",
+    ),
+    Setting(
+        "advertise-url",
+        kinds.URL,
+        None,
+        "How other members and clients reach this one's HTTP API.",
+        default_note="`listen`; for every interface the host's name and that port",
+    ),
+    Setting(
+        "cluster",
+        kinds.NAME,
+        None,
+        "Put before the pods and nodes of this host as `NAME:`, for several Kubernetes clusters that share one ipamd.",
+        default_note="nothing is put before them",
+    ),
+    Setting(
+        "insecure",
+        kinds.FLAG,
+        "false",
+        "Listen beyond loopback without TLS; tokens are then switched off, with a warning at each start.",
+    ),
+    Setting("log-format", kinds.choice("json", "text"), "json", "One JSON object a line, or text for people."),
+    Setting("log-level", kinds.choice("debug", "info", "warning", "error"), "info", "The least severe lines to log."),
+    *_first_values(),
+    Setting(
+        "raft-min-timeout-ms",
+        kinds.integer("MS", 50, 60_000),
+        "500",
+        "The shortest time without a leader after which an election starts.",
+        Section.TIMING,
+    ),
+    Setting(
+        "raft-max-timeout-ms",
+        kinds.integer("MS", 75, 90_000),
+        "1000",
+        "The longest such time; at least one and a half times `raft-min-timeout-ms`.",
+        Section.TIMING,
+    ),
+)
