@@ -7,8 +7,8 @@ import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
-from ipamd.core.commands import Found, Member, Origin
-from ipamd.core.model import Role, Token
+from ipamd.core.commands import Found, Origin
+from ipamd.core.model import Member, Role, Token
 from ipamd.datadir import ADMIN_TOKEN_FILE, DataDirError, Identity, write_durably
 from ipamd.settings import Config
 
