@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 .PHONY: demo test check format bench soak clean
 
 demo: $(VENV)/.runtime
-	$(BIN)/python demo/story.py
+	$(BIN)/python -m demo.story
 
 test: $(VENV)/.dev
 	ROUNDS=$(ROUNDS) $(BIN)/python -m pytest
