@@ -44,8 +44,9 @@ class Network(NamedTuple):
         """The highest address of the prefix, as an integer (IPv4: the broadcast address)."""
         return self.value | host_mask(self.family, self.prefix)
 
-    def __contains__(self, address: object) -> bool:
-        return isinstance(address, Address) and address.family == self.family and self.value <= address.value <= self.last
+    def covers(self, address: Address) -> bool:
+        """Whether an address lies in the prefix."""
+        return address.family == self.family and self.value <= address.value <= self.last
 
     def __str__(self) -> str:
         return f"{address_text(Address(self.family, self.value))}/{self.prefix}"

@@ -14,9 +14,11 @@ from ipamd.core.model import (
     AssignedAddress,
     Attachment,
     Boot,
+    Cluster,
     Cooling,
     Cursor,
     Event,
+    Member,
     Node,
     Pool,
     Quarantine,
@@ -40,6 +42,8 @@ Record = (
     | Event
     | Settings
     | Token
+    | Cluster
+    | Member
 )
 
 
@@ -52,7 +56,10 @@ class Put:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """Remove a record, given as it is stored. A Pool: its ranges and cursors go with it."""
+    """Remove a record, given as it is stored. A Pool: its ranges and cursors go with it.
+
+    What cools keeps the id of a pool that is gone: the address still waits in its space.
+    """
 
     record: Record
 

@@ -60,15 +60,13 @@ def _writer(kind: Any) -> Convert | None:
     inner = _optional(kind)
     if inner is not None:
         write = _writer(inner)
-        return write and (lambda value: None if value is None else write(value))
+        return _unless_none(write)
     if get_origin(kind) is tuple:
         writers = [_writer(argument) for argument in _elements(kind)]
         if not any(writers):
             return None
-        if kind_is_list(kind):
-            write = writers[0]
-            assert write is not None
-            return lambda value: [write(item) for item in value]
+        if _is_list(kind):
+            return _each(writers[0])
         return lambda value: [write(item) if write else item for write, item in zip(writers, value, strict=True)]
     if is_dataclass(kind):
         return _dataclass_writer(kind)
@@ -112,15 +110,13 @@ def _reader(kind: Any) -> Convert | None:
     inner = _optional(kind)
     if inner is not None:
         read = _reader(inner)
-        return read and (lambda value: None if value is None else read(value))
+        return _unless_none(read)
     if get_origin(kind) is tuple:
         readers = [_reader(argument) for argument in _elements(kind)]
-        if kind_is_list(kind):
+        if _is_list(kind):
             read = readers[0]
             return (lambda value: tuple([read(item) for item in value])) if read else tuple
-        return lambda value: tuple(
-            read(item) if read else item for read, item in zip(readers, value, strict=True)
-        )
+        return lambda value: tuple(read(item) if read else item for read, item in zip(readers, value, strict=True))
     if is_dataclass(kind):
         return _row_reader(kind, [field.name for field in fields(kind)])
     if _is_named_tuple(kind):
@@ -143,6 +139,18 @@ def _row_reader(kind: Any, names: list[str]) -> Convert:
     return convert
 
 
+def _each(convert: Convert | None) -> Convert | None:
+    if convert is None:
+        return None
+    return lambda value: [convert(item) for item in value]
+
+
+def _unless_none(convert: Convert | None) -> Convert | None:
+    if convert is None:
+        return None
+    return lambda value: None if value is None else convert(value)
+
+
 def _optional(kind: Any) -> Any:
     """The T of `T | None`, else None."""
     if get_origin(kind) in (Union, types.UnionType):
@@ -153,14 +161,14 @@ def _optional(kind: Any) -> Any:
     return None
 
 
-def kind_is_list(kind: Any) -> bool:
+def _is_list(kind: Any) -> bool:
     """Whether a tuple type is of any length: tuple[X, ...]."""
     arguments = get_args(kind)
     return len(arguments) == 2 and arguments[1] is Ellipsis
 
 
 def _elements(kind: Any) -> tuple[Any, ...]:
-    return get_args(kind)[:1] if kind_is_list(kind) else get_args(kind)
+    return get_args(kind)[:1] if _is_list(kind) else get_args(kind)
 
 
 def _is_named_tuple(kind: Any) -> bool:

@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from ipamd.core.addresses import Address
 from ipamd.core.codec import Codec
-from ipamd.core.model import Owner, PoolDefinition, Settings, Token
+from ipamd.core.model import Member, Owner, PoolDefinition, Settings, Token
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +94,8 @@ class ReclaimCause(StrEnum):
 
     GC = "gc"
     NODE_RELEASE = "node_release"
+    POOL_DELETE = "pool_delete"
+    """Frees for good, what is held or pinned too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +108,14 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class Reclaim:
-    """Free those of the bindings that are still current, on `node`, and started no later than `call`.
+    """Free those of the bindings that are still current, on `node` (None: anywhere), and started no later than `call`.
 
     The proposer looked at each of them (GC: not in the list, namespace not seen alive); what changed since is kept.
     """
 
     origin: Origin
     cause: ReclaimCause
-    node: str
+    node: str | None
     bindings: tuple[Binding, ...]
     call: CallStart | None = None
 
@@ -175,7 +177,7 @@ class RenameNode:
 
 @dataclass(frozen=True, slots=True)
 class ForgetNode:
-    """Forget a node that holds nothing: its boots and tombstones too."""
+    """Forget a node that has nothing bound: its boots and tombstones too."""
 
     origin: Origin
     node: str
@@ -203,17 +205,6 @@ class DropToken:
 
     origin: Origin
     token_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """A Raft member: its name, the random id of its data directory, and how others reach it."""
-
-    name: str
-    member_id: str
-    raft: str
-    api: str
-    voter: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Owns the byte form of a log entry: the leader's stamp and a batch of commands, each under its op id.
 
-Layout, integers little-endian: version u8, log_ms u64, wall_ms u64, then for each item: op 16 bytes, keep_ms u32, length
-of the fingerprint u8 and of the command u32, fingerprint, command.
+Layout, integers little-endian: version u8, log_ms u64, wall_ms u64, then for each item: op 16 bytes, keep_ms u32,
+length of the fingerprint u8 and of the command u32, fingerprint, command.
 """
 
 from __future__ import annotations

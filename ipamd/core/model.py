@@ -288,7 +288,11 @@ class Boot:
 
 
 class EventKind(StrEnum):
-    """What happened. Kinds with an address are also its history."""
+    """What happened. Kinds with an address are also its history.
+
+    A holding begins with BOUND or HELD, whichever comes first; MOVED ends it on one node and begins it on another;
+    RELEASED ends it. An attachment with several addresses makes one event for each.
+    """
 
     POOL_CREATED = "pool_created"
     POOL_UPDATED = "pool_updated"
@@ -298,7 +302,6 @@ class EventKind(StrEnum):
     REBOUND = "rebound"
     MOVED = "moved"
     RELEASED = "released"
-    HOLD_ENDED = "hold_ended"
     QUARANTINED = "quarantined"
     UNQUARANTINED = "unquarantined"
     NODE_RENAMED = "node_renamed"
@@ -369,3 +372,22 @@ class Held:
 
     attachment: Attachment
     addresses: tuple[AssignedAddress, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A Raft member: its name, the random id of its data directory, and how others reach it."""
+
+    name: str
+    member_id: str
+    raft: str
+    api: str
+    voter: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """The cluster's identity, given once when it is founded."""
+
+    id: str
+    founded_ms: int

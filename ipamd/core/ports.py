@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
 from ipamd.core.addresses import Address
-from ipamd.core.commands import Member
 from ipamd.core.entries import Item
 from ipamd.core.model import (
     AssignedAddress,
@@ -22,6 +22,7 @@ from ipamd.core.model import (
     Cursor,
     Event,
     Held,
+    Member,
     Node,
     Pool,
     Quarantine,
@@ -144,7 +145,8 @@ class View(Protocol):
         """Tombstones that ended by now, the earliest first (ties: by their key)."""
 
 
-class LogEntry(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class LogEntry:
     """A committed entry: `data` is an encoded entry (core.entries), or empty for Raft's own no-op."""
 
     index: int
@@ -152,7 +154,8 @@ class LogEntry(NamedTuple):
     data: bytes
 
 
-class Applied(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Applied:
     """The outcome of one command of an entry."""
 
     op: bytes
@@ -203,7 +206,8 @@ class Unavailable(Exception):  # noqa: N818 - a state of the cluster, named as t
         self.retry_after_s = retry_after_s
 
 
-class Answer(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Answer:
     """The outcome of a proposal, and the index of the entry that carried it."""
 
     index: int
@@ -218,6 +222,11 @@ class LogStatus(NamedTuple):
     term: int
     applied: int
     committed: int
+    log_ms: int
+    """The log clock now: what an entry made at this moment would be stamped with."""
+
+    next_due_log_ms: int | None
+    """The machine's `next_due_log_ms`, as of the entry applied last."""
 
 
 class Log(Protocol):
@@ -227,7 +236,7 @@ class Log(Protocol):
         """Put a command into the log and wait for its outcome. Raises Unavailable."""
 
     async def barrier(self, timeout_s: float) -> int:
-        """Wait until this member has applied all that was acknowledged before the call; its index. Raises Unavailable."""
+        """Wait until this member has applied all that was acknowledged before; its index. Raises Unavailable."""
 
     def status(self) -> LogStatus:
         """A snapshot, without waiting."""

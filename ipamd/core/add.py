@@ -1,0 +1,324 @@
+"""Owns the ADD: a pod's interface gets its addresses in each pool asked for, or nothing changes.
+
+The pod is its pod_ref. Whoever it was before - another container, another node - the addresses stay; only the binding
+moves. What a caller may not do is come late: an ADD that started no later than the DEL of its attachment is refused,
+and one that started before the binding that is there leaves that binding alone, so that the DEL of the older container
+frees nothing of the newer one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from ipamd.core.addresses import Address, Network
+from ipamd.core.allocate import Choice, Wish, choose
+from ipamd.core.commands import Add
+from ipamd.core.draft import Draft
+from ipamd.core.model import (
+    FOREVER,
+    OLDEST,
+    AssignedAddress,
+    Attachment,
+    Cursor,
+    EventKind,
+    Held,
+    Owner,
+    Pool,
+    Range,
+    Reservation,
+    Route,
+    Start,
+    Strategy,
+)
+from ipamd.core.outcomes import Code, Grant, Granted, GrantedAddress, Outcome, Refused
+from ipamd.core.requested import Place, check_requested, place_requested
+
+MAX_POD_UIDS = 8
+"""How many pod uids a reservation remembers."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a pod already has in one pool."""
+
+    pool: Pool
+    reservation: Reservation | None
+    attachments: tuple[Attachment, ...]
+    mine: Attachment | None
+    held: Mapping[int, AssignedAddress]
+    """The interface's own addresses by position."""
+
+    spare: tuple[AssignedAddress, ...] = ()
+    """Own addresses whose position is served by another one: kept until they are let go, not handed out."""
+
+
+@dataclass(slots=True)
+class _Plan:
+    """The addresses of one pool, old and new, by position."""
+
+    found: _Found
+    chosen: dict[int, Choice] = field(default_factory=dict)
+
+
+def add(draft: Draft, command: Add) -> Outcome:
+    """Carry out an ADD."""
+    founds: list[_Found] = []
+    for request in command.requests:
+        pool = draft.view.pool(request.pool)
+        if pool is None:
+            return Refused(Code.POOL_NOT_FOUND, f"there is no pool {request.pool}", request.pool)
+        founds.append(_look(draft, command, pool))
+    start = _start(draft, command)
+    late = _refuse_late(draft, command, start, founds)
+    if late is not None:
+        return late
+    plans = _plan(draft, command, founds)
+    if isinstance(plans, Refused):
+        return plans
+    grants = tuple(_write(draft, command, start, plan) for plan in plans)
+    return Granted(any(found.reservation is None for found in founds), grants)
+
+
+def _look(draft: Draft, command: Add, pool: Pool) -> _Found:
+    view = draft.view
+    reservation = view.reservation(pool.id, command.pod_ref)
+    if reservation is None:
+        return _Found(pool, None, (), None, {})
+    attachments = tuple(view.attachments(reservation.id))
+    mine = next((one for one in attachments if one.ifname == command.ifname), None)
+    held: dict[int, AssignedAddress] = {}
+    spare: list[AssignedAddress] = []
+    for assigned in view.assigned(mine.id) if mine else ():
+        position = assigned.position
+        if position >= len(pool.sets):
+            spare.append(assigned)
+        elif position not in held:
+            held[position] = assigned
+        elif _in_set(pool, position, assigned.address) and not _in_set(pool, position, held[position].address):
+            spare.append(held[position])
+            held[position] = assigned
+        else:
+            spare.append(assigned)
+    return _Found(pool, reservation, attachments, mine, held, tuple(spare))
+
+
+def _in_set(pool: Pool, position: int, address: Address) -> bool:
+    return any(one.subnet.covers(address) for one in pool.sets[position])
+
+
+def _start(draft: Draft, command: Add) -> Start | None:
+    """The start of a CNI call; None for what has none."""
+    owner = command.owner
+    if owner is not None and owner.node is not None:
+        if command.call is not None:
+            return draft.start(owner.node, command.call)
+        draft.meet_node(owner.node)
+    return None
+
+
+def _refuse_late(draft: Draft, command: Add, start: Start | None, founds: list[_Found]) -> Refused | None:
+    owner = command.owner
+    if start is not None and owner and owner.node and owner.cni_network and owner.container_id:
+        mark = draft.view.tombstone(owner.node, owner.cni_network, owner.container_id, command.ifname)
+        if mark is not None and start <= mark.start:
+            detail = f"{command.ifname} of container {owner.container_id} was deleted after this ADD had started"
+            return Refused(Code.LATE, detail)
+    for found in founds:
+        if found.reservation and command.pod_uid and command.pod_uid in found.reservation.pod_uids[:-1]:
+            detail = f"pod {command.pod_ref} was re-created since: uid {command.pod_uid} is not its newest"
+            return Refused(Code.LATE, detail, found.pool.name)
+    return None
+
+
+def _plan(draft: Draft, command: Add, founds: list[_Found]) -> list[_Plan] | Refused:
+    placed = place_requested([found.pool for found in founds], [found.held for found in founds], command.addresses)
+    if isinstance(placed, Refused):
+        return placed
+    plans = [_Plan(found) for found in founds]
+    # What is asked for by name goes first, or the free choice of an overlapping pool could take it away.
+    for by_name in (True, False):
+        for number, plan in enumerate(plans):
+            for position in range(len(plan.found.pool.sets)):
+                if position in plan.found.held or ((number, position) in placed) != by_name:
+                    continue
+                choice = _choose(draft, command, plans, (number, position), placed.get((number, position)))
+                if isinstance(choice, Refused):
+                    return choice
+                plan.chosen[position] = choice
+    return plans
+
+
+def _choose(draft: Draft, command: Add, plans: list[_Plan], place: Place, wanted: Address | None) -> Choice | Refused:
+    pool, position = plans[place[0]].found.pool, place[1]
+    chosen = tuple(
+        choice.address for plan in plans if plan.found.pool.space == pool.space for choice in plan.chosen.values()
+    )
+    wish = Wish(pool, position, command.pod_ref, command.ifname, draft.stamp.log_ms, draft.last_id, chosen)
+    if wanted is not None:
+        return check_requested(draft.view, wish, wanted)
+    choice = choose(draft.view, wish)
+    if choice is None:
+        return Refused(Code.POOL_EXHAUSTED, f"pool {pool.name} has no free address", pool.name, position)
+    return choice
+
+
+def _write(draft: Draft, command: Add, start: Start | None, plan: _Plan) -> Grant:
+    found = plan.found
+    reservation = _write_reservation(draft, command, found)
+    attachment = _bind(draft, command, start, found, reservation)
+    if attachment != found.mine:
+        draft.put(attachment)
+    addresses = dict(found.held)
+    for position, choice in plan.chosen.items():
+        addresses[position] = _assign(draft, found.pool, position, choice, attachment)
+    held = [Held(one, tuple(draft.view.assigned(one.id))) for one in found.attachments if one.ifname != command.ifname]
+    own = tuple(sorted((*addresses.values(), *found.spare), key=lambda one: (one.position, one.address)))
+    held.append(Held(attachment, own))
+    _tell(draft, command, attachment, plan)
+    return _grant(
+        command, found.pool, reservation, addresses, tuple(sorted(held, key=lambda one: one.attachment.ifname))
+    )
+
+
+def _write_reservation(draft: Draft, command: Add, found: _Found) -> Reservation:
+    old = found.reservation
+    if old is None:
+        old = Reservation(draft.new_id(), found.pool.id, command.pod_ref, created_ms=draft.stamp.wall_ms)
+    uids = old.pod_uids
+    if command.pod_uid and command.pod_uid != old.pod_uid:
+        uids = (*uids, command.pod_uid)[-MAX_POD_UIDS:]
+    new = replace(old, pod_uids=uids, pinned=old.pinned or command.pin, note=command.note or old.note)
+    if new is not found.reservation and new != found.reservation:
+        draft.put(new)
+    return new
+
+
+def _bind(draft: Draft, command: Add, start: Start | None, found: _Found, reservation: Reservation) -> Attachment:
+    """The attachment as it is after the ADD."""
+    mine, owner, now_ms = found.mine, command.owner, draft.stamp.wall_ms
+    if owner is None:
+        if mine is not None and mine.owner is not None:
+            return mine  # a reservation made ahead finds its pod already there
+        until = _hold_until(draft, command, reservation)
+        if mine is not None:
+            return replace(mine, hold_until_log_ms=until)
+        return Attachment(draft.new_id(), reservation.id, found.pool.id, command.ifname, None, OLDEST, 1, now_ms, until)
+    if mine is None:
+        return Attachment(
+            draft.new_id(), reservation.id, found.pool.id, command.ifname, owner, start or OLDEST, 1, now_ms
+        )
+    if _started_before(start, owner, mine):
+        return replace(mine, generation=mine.generation + 1)
+    since_ms = mine.since_ms if mine.owner is not None else now_ms
+    return replace(
+        mine,
+        owner=owner,
+        start=start or OLDEST,
+        generation=mine.generation + 1,
+        since_ms=since_ms if _same_place(mine.owner, owner) else now_ms,
+        hold_until_log_ms=None,
+        suspect=False,
+    )
+
+
+def _started_before(start: Start | None, owner: Owner, mine: Attachment) -> bool:
+    """Whether this ADD is older than the binding that is there. Starts compare on one node only."""
+    return start is not None and mine.owner is not None and mine.owner.node == owner.node and start < mine.start
+
+
+def _same_place(old: Owner | None, new: Owner) -> bool:
+    return old is not None and (old.node, old.container_id) == (new.node, new.container_id)
+
+
+def _hold_until(draft: Draft, command: Add, reservation: Reservation) -> int:
+    if reservation.pinned or command.ttl_s is None:
+        return FOREVER
+    return draft.stamp.log_ms + command.ttl_s * 1000
+
+
+def _assign(draft: Draft, pool: Pool, position: int, choice: Choice, attachment: Attachment) -> AssignedAddress:
+    subnet = pool.sets[position][choice.order].subnet
+    assigned = AssignedAddress(pool.space, choice.address, attachment.id, pool.id, position, subnet.prefix)
+    if choice.cooling is not None:
+        draft.drop(choice.cooling)
+    else:
+        draft.occupy(pool.space, choice.address)
+    draft.put(assigned)
+    if pool.definition.strategy is Strategy.ROUND_ROBIN:
+        draft.put(Cursor(pool.id, position, choice.order, choice.address))
+    return assigned
+
+
+def _tell(draft: Draft, command: Add, attachment: Attachment, plan: _Plan) -> None:
+    """The events: one for each address, of what became of it."""
+    found = plan.found
+    owner, old = attachment.owner, found.mine.owner if found.mine else None
+    node = owner.node if owner else None
+    new_kind = EventKind.BOUND if owner else EventKind.HELD
+    kind, detail = _change_of_owner(old, owner) if found.mine else (None, "")
+    about = {"space": found.pool.space, "pool": found.pool.name, "pod_ref": command.pod_ref, "ifname": command.ifname}
+    if kind is not None:
+        for assigned in (*found.held.values(), *found.spare):
+            draft.event(kind, **about, address=assigned.address, node=node, detail=detail)
+    for choice in plan.chosen.values():
+        draft.event(new_kind, **about, address=choice.address, node=node)
+
+
+def _change_of_owner(old: Owner | None, new: Owner | None) -> tuple[EventKind | None, str]:
+    """What a new binding means to those who follow the events."""
+    if new is None or new == old:
+        return None, ""
+    if old is None:
+        return EventKind.BOUND, ""
+    if old.node != new.node:
+        return EventKind.MOVED, f"from node {old.node} container {old.container_id}"
+    if old.container_id != new.container_id:
+        return EventKind.REBOUND, f"from container {old.container_id}"
+    return None, ""
+
+
+def _grant(
+    command: Add,
+    pool: Pool,
+    reservation: Reservation,
+    addresses: Mapping[int, AssignedAddress],
+    held: tuple[Held, ...],
+) -> Grant:
+    granted = tuple(_granted(pool, addresses[position]) for position in sorted(addresses))
+    return Grant(
+        pool.name,
+        pool.space,
+        command.ifname,
+        granted,
+        tuple(_route(route, granted) for route in pool.definition.routes),
+        pool.definition.dns,
+        reservation,
+        held,
+    )
+
+
+def _granted(pool: Pool, assigned: AssignedAddress) -> GrantedAddress:
+    one = _range_around(pool, assigned)
+    if one is None:  # stranded outside every subnet
+        return GrantedAddress(assigned.address, assigned.prefix, None)
+    gateway = None if one.gateway is None else Address(one.family, one.gateway)
+    return GrantedAddress(assigned.address, one.subnet.prefix, gateway)
+
+
+def _range_around(pool: Pool, assigned: AssignedAddress) -> Range | None:
+    """The range that gives an address, else one whose subnet it lies in."""
+    ranges = pool.sets[assigned.position]
+    giving = next((one for one in ranges if one.gives(assigned.address)), None)
+    return giving or next((one for one in ranges if one.subnet.covers(assigned.address)), None)
+
+
+def _route(route: Route, granted: tuple[GrantedAddress, ...]) -> Route:
+    """A default route without next hop goes through the gateway of its family."""
+    if route.gw is not None or route.dst not in _DEFAULTS:
+        return route
+    gateways = (one.gateway for one in granted if one.gateway and one.gateway.family == route.dst.family)
+    return Route(route.dst, next(gateways, None))
+
+
+_DEFAULTS = (Network(4, 0, 0), Network(6, 0, 0))

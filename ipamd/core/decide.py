@@ -1,0 +1,94 @@
+"""Owns the table from command to decision. A decision is a pure function of the view, the command and the stamp."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ipamd.core import admin, nodes, pools, release
+from ipamd.core.add import add
+from ipamd.core.changes import Change
+from ipamd.core.commands import (
+    Add,
+    Command,
+    CreatePool,
+    Del,
+    DropPool,
+    DropToken,
+    Expire,
+    ForgetNode,
+    Found,
+    LiftQuarantine,
+    Origin,
+    PutSettings,
+    PutToken,
+    Reclaim,
+    Release,
+    RenameNode,
+    ReplacePool,
+    SetQuarantine,
+)
+from ipamd.core.draft import Draft
+from ipamd.core.entries import Stamp
+from ipamd.core.outcomes import Done, Outcome, Refused
+from ipamd.core.ports import View
+
+EXPIRE_LIMIT = 256
+"""How many of each kind one entry ends at most: an entry's work stays bounded, the rest comes with the next."""
+
+SYSTEM = Origin("system", "")
+"""Who asks for what time brings about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a command answers and what it wants written, in order. Refused: nothing."""
+
+    outcome: Outcome
+    changes: tuple[Change, ...]
+    last_id: int
+    last_event: int
+
+
+_DECIDERS: Mapping[type[Command], Callable[[Draft, Any], Outcome]] = {
+    Add: add,
+    Del: release.delete,
+    Release: release.release,
+    Reclaim: release.reclaim,
+    CreatePool: pools.create_pool,
+    ReplacePool: pools.replace_pool,
+    DropPool: pools.drop_pool,
+    SetQuarantine: admin.set_quarantine,
+    LiftQuarantine: admin.lift_quarantine,
+    RenameNode: nodes.rename_node,
+    ForgetNode: nodes.forget_node,
+    PutSettings: admin.put_settings,
+    PutToken: admin.put_token,
+    DropToken: admin.drop_token,
+    Found: admin.found,
+    Expire: lambda _draft, _command: Done(),  # what is due ends before the first command of every entry
+}
+
+
+def decide(view: View, command: Command, stamp: Stamp) -> Decision:
+    """What a command does to the state that a view shows."""
+    draft = Draft(view, stamp, command.origin)
+    outcome = _DECIDERS[type(command)](draft, command)
+    if isinstance(outcome, Refused):
+        return Decision(outcome, (), view.last_id, view.last_event)
+    return Decision(outcome, tuple(draft.changes), draft.last_id, draft.last_event)
+
+
+def expire(view: View, stamp: Stamp, limit: int = EXPIRE_LIMIT) -> Decision:
+    """End up to `limit` holds, cooldowns, quarantines and tombstones that are due on the log's clock."""
+    draft, now = Draft(view, stamp, SYSTEM), stamp.log_ms
+    release.free(draft, view.due_holds(now, limit), "hold ended")
+    for cooling in view.due_cooling(now, limit):
+        draft.drop(cooling)
+        draft.vacate(cooling.space, cooling.address)
+    for quarantine in view.due_quarantines(now, limit):
+        admin.end_quarantine(draft, quarantine, "ended")
+    for tombstone in view.due_tombstones(now, limit):
+        draft.drop(tombstone)
+    return Decision(Done(), tuple(draft.changes), draft.last_id, draft.last_event)

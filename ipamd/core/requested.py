@@ -1,0 +1,101 @@
+"""Owns what becomes of addresses that a caller insists on: each belongs to one set of the request, or is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ipamd.core.addresses import Address
+from ipamd.core.allocate import Choice, Wish, order_of
+from ipamd.core.intervals import Span, contains, normalise
+from ipamd.core.model import AssignedAddress, Pool, Range
+from ipamd.core.outcomes import Code, Refused
+from ipamd.core.ports import View
+
+Place = tuple[int, int]
+"""A set of a request: (which pool, which position in it), both from 0."""
+
+
+def place_requested(
+    pools: Sequence[Pool],
+    held: Sequence[Mapping[int, AssignedAddress]],
+    wanted: Sequence[Address],
+) -> dict[Place, Address] | Refused:
+    """Give each wanted address its set. `held` are, for each pool, the pod's own addresses by position."""
+    placed: dict[Place, Address] = {}
+    for address in dict.fromkeys(wanted):
+        place = _place(pools, held, address)
+        if place is None:
+            return Refused(Code.ADDRESS_NOT_ALLOWED, _why_not(pools, address), pools[0].name)
+        pool = pools[place[0]]
+        own = held[place[0]].get(place[1])
+        if own is not None and own.address != address:
+            detail = f"pool {pool.name} does not give {address}: the pod already holds {own.address} there"
+            return Refused(Code.ADDRESS_NOT_ALLOWED, detail, pool.name)
+        if placed.setdefault(place, address) != address:
+            detail = f"pool {pool.name} gives one address for {address} and {placed[place]}, not both"
+            return Refused(Code.ADDRESS_NOT_ALLOWED, detail, pool.name)
+    return placed
+
+
+def check_requested(view: View, wish: Wish, address: Address) -> Choice | Refused:
+    """Whether an address that lies in the set of a wish can be had now."""
+    pool = wish.pool
+    if address in wish.chosen:
+        return Refused(Code.ADDRESS_NOT_ALLOWED, f"{address} is asked for twice", pool.name)
+    holder = view.holder(pool.space, address)
+    if holder is not None:
+        return Refused(
+            Code.ADDRESS_TAKEN, f"{address} of pool {pool.name} is taken by {_holder(view, holder)}", pool.name
+        )
+    if view.quarantine(pool.space, address) is not None:
+        return Refused(Code.ADDRESS_NOT_ALLOWED, f"{address} of pool {pool.name} is in quarantine", pool.name)
+    cooling = view.cooling(pool.space, address)
+    if cooling is not None and cooling.hard_until_log_ms > wish.now_log_ms:
+        own = (cooling.pool_id, cooling.pod_ref, cooling.ifname) == (pool.id, wish.pod_ref, wish.ifname)
+        if not own:
+            left_ms = cooling.hard_until_log_ms - wish.now_log_ms
+            detail = f"{address} of pool {pool.name} was freed just now and is cooling for another {left_ms} ms"
+            return Refused(Code.ADDRESS_TAKEN, detail, pool.name)
+    order = order_of(wish.ranges, address)
+    return Choice(address, order if order is not None else 0, cooling)
+
+
+def _place(pools: Sequence[Pool], held: Sequence[Mapping[int, AssignedAddress]], address: Address) -> Place | None:
+    for number, own in enumerate(held):
+        for position, assigned in own.items():
+            if assigned.address == address:
+                return number, position
+    for number, pool in enumerate(pools):
+        for position, ranges in enumerate(pool.sets):
+            if order_of(ranges, address) is not None:
+                return number, position
+    return None
+
+
+def _holder(view: View, holder: AssignedAddress) -> str:
+    attachment = view.attachment_by_id(holder.attachment_id)
+    reservation = view.reservation_by_id(attachment.reservation_id) if attachment else None
+    pod = reservation.pod_ref if reservation else "another pod"
+    node = f" on node {attachment.owner.node}" if attachment and attachment.owner and attachment.owner.node else ""
+    return f"{pod}{node}"
+
+
+def _why_not(pools: Sequence[Pool], address: Address) -> str:
+    for pool in pools:
+        for ranges in pool.sets:
+            for one in ranges:
+                if one.subnet.covers(address):
+                    return f"pool {pool.name} does not give {address}: {reason_not_given(one, address)}"
+    names = ", ".join(pool.name for pool in pools)
+    return f"{address} lies in no subnet of pool {names}"
+
+
+def reason_not_given(one: Range, address: Address) -> str:
+    """Why a range does not give an address of its subnet, as the end of a sentence."""
+    if address.value == one.gateway:
+        return "it is the gateway"
+    if contains(normalise(one.excludes), address.value):
+        return "it is excluded"
+    bounds = Span(one.first, one.last)
+    first, last = Address(one.family, bounds.first), Address(one.family, bounds.last)
+    return f"it lies outside {first}-{last}"
