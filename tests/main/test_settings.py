@@ -1,0 +1,216 @@
+"""The settings: one table, four sources, all mistakes at once."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ipamd.core.model import Settings
+from ipamd.settings import TABLE, Config, Endpoint, Host, SettingsError, load, settings_options
+from ipamd.settings.page import page
+
+ROOT = Path(__file__).resolve().parents[2]
+HOST = Host("h1", is_container=False)
+
+
+def mistakes(
+    flags: dict[str, object] | None = None, environ: dict[str, str] | None = None, host: Host = HOST
+) -> list[str]:
+    with pytest.raises(SettingsError) as caught:
+        load(flags or {}, environ or {}, host)
+    return caught.value.mistakes
+
+
+def test_without_any_setting_a_server_is_complete() -> None:
+    config = load({}, {}, HOST)
+    assert config.data_dir == Path("/var/lib/ipamd")
+    assert config.socket == Path("/run/ipamd/cni.sock")
+    assert (str(config.listen), str(config.raft_listen)) == ("127.0.0.1:7480", "127.0.0.1:7481")
+    assert (config.member_name, config.node_name) == ("h1", "h1")
+    assert (config.advertise_url, str(config.advertise_raft)) == ("http://127.0.0.1:7480", "127.0.0.1:7481")
+    assert config.first == Settings()
+    assert not config.insecure
+    assert (config.raft_min_timeout_ms, config.raft_max_timeout_ms) == (500, 1000)
+
+
+def test_table_and_config_have_the_same_settings() -> None:
+    own = {field.name for field in fields(Config)} - {"first"} | {field.name for field in fields(Settings)}
+    assert {setting.field for setting in TABLE} == own
+
+
+def test_the_stronger_source_wins(tmp_path: Path) -> None:
+    file = tmp_path / "ipamd.toml"
+    file.write_text(
+        'listen = "127.0.0.1:1"\nsocket = "/run/a"\ncooldown-s = 7\ninline-pools = false\nmember-name = "m"\n'
+    )
+    environ = {
+        "IPAMD_CONFIG": str(file),
+        "IPAMD_LISTEN": "127.0.0.1:2",
+        "IPAMD_SOCKET": "/run/b",
+        "IPAMD_NODE_NAME": "",
+    }
+    config = load({"listen": "127.0.0.1:3", "socket": None}, environ, HOST)
+    assert config.listen == Endpoint("127.0.0.1", 3)
+    assert config.socket == Path("/run/b")
+    assert (config.first.cooldown_s, config.first.inline_pools) == (7, False)
+    assert (config.member_name, config.node_name) == ("m", "m")
+
+
+def test_all_mistakes_come_together_with_setting_source_and_value(tmp_path: Path) -> None:
+    file = tmp_path / "ipamd.toml"
+    file.write_text('cooldown-s = "soon"\nlisten-on = "x"\ncooldown_min = 3\nevents-max = true\n')
+    found = mistakes(
+        {"config": str(file), "raft_min_timeout_ms": "0", "listen": "nowhere"}, {"IPAMD_LOG_FORMAT": "xml"}
+    )
+    text = "\n".join(found)
+    assert len(found) == 7
+    assert f"cooldown-s: 'soon' is not a whole number (file {file})" in found
+    assert f"listen-on: there is no such setting (file {file}); did you mean listen?" in found
+    assert "events-max: true is not a whole number" in text
+    assert "raft-min-timeout-ms: '0' is not between 50 and 60000 (flag --raft-min-timeout-ms)" in found
+    assert "listen: 'nowhere' is not HOST:PORT (IPv6 in brackets) (flag --listen)" in found
+    assert "log-format: 'xml' is none of json, text (environment IPAMD_LOG_FORMAT)" in found
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("data_dir", "a\nb"),
+        ("socket", "/" + "s" * 107),
+        ("listen", "127.0.0.1"),
+        ("listen", "127.0.0.1:65536"),
+        ("listen", "::1:80"),
+        ("listen", ":80"),
+        ("listen", "[::1]80"),
+        ("raft_listen", "127.0.0.1:-1"),
+        ("member_name", "-n"),
+        ("member_name", "n" * 129),
+        ("node_name", "a:b"),
+        ("cluster", "a/b"),
+        ("advertise_raft", "host"),
+        ("advertise_url", "ftp://h:1"),
+        ("advertise_url", "http://h"),
+        ("advertise_url", "http://h:1/path"),
+        ("advertise_url", "http://u:p@h:1"),
+        ("advertise_url", "http://h:99999"),
+        ("insecure", "perhaps"),
+        ("log_level", "loud"),
+        ("cooldown_s", "-1"),
+        ("cooldown_s", "1.5"),
+        ("cooldown_s", "1" * 30),
+        ("reclaim", "after:0"),
+        ("reclaim", "after"),
+        ("tombstone_s", "0"),
+        ("events_days", "0"),
+        ("raft_max_timeout_ms", "0"),
+    ],
+)
+def test_a_bad_value_is_refused_by_name(name: str, value: str) -> None:
+    found = mistakes({name: value})
+    assert len(found) == 1
+    assert found[0].startswith(f"{name.replace('_', '-')}: ")
+    assert f"(flag --{name.replace('_', '-')})" in found[0]
+
+
+def test_a_long_value_is_not_repeated_whole() -> None:
+    assert len(mistakes({"listen": "x" * 10_000})[0]) < 400
+
+
+@pytest.mark.parametrize("flag", ["listen", "raft_listen"])
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "[::]", "example.org"])
+def test_beyond_loopback_needs_insecure(flag: str, host: str) -> None:
+    found = mistakes({flag: f"{host}:80"})
+    assert len(found) == 1
+    assert "--insecure" in found[0]
+    assert load({flag: f"{host}:80", "insecure": "true"}, {}, HOST).insecure
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "localhost", "[::1]"])
+def test_loopback_needs_nothing(host: str) -> None:
+    assert load({"listen": f"{host}:80"}, {}, HOST).listen.is_loopback
+
+
+def test_every_interface_is_advertised_by_the_hosts_name() -> None:
+    config = load({"listen": "0.0.0.0:80", "insecure": True}, {}, HOST)
+    assert config.advertise_url == "http://h1:80"
+    given_url = load({"listen": "0.0.0.0:80", "insecure": True, "advertise_url": "http://x:1/"}, {}, HOST)
+    assert given_url.advertise_url == "http://x:1"
+
+
+def test_election_times_need_room_between_them() -> None:
+    found = mistakes({"raft_min_timeout_ms": "900"})
+    assert len(found) == 1
+    assert "raft-max-timeout-ms 1000 (default)" in found[0]
+    assert "raft-min-timeout-ms 900 (flag --raft-min-timeout-ms)" in found[0]
+    assert load({"raft_min_timeout_ms": "900", "raft_max_timeout_ms": "1350"}, {}, HOST).raft_max_timeout_ms == 1350
+
+
+def test_one_port_cannot_serve_both() -> None:
+    assert len(mistakes({"listen": "127.0.0.1:7481"})) == 1
+    assert load({"listen": "127.0.0.1:0", "raft_listen": "127.0.0.1:0"}, {}, HOST).listen.port == 0
+
+
+@pytest.mark.parametrize(
+    ("flags", "host", "is_refused"),
+    [
+        ({}, Host("localhost", is_container=False), True),
+        ({}, Host("localhost.localdomain", is_container=False), True),
+        ({"member_name": "localhost"}, HOST, True),
+        ({"member_name": "localhost", "node_name": "a"}, HOST, False),
+        ({}, Host("3f2a91", is_container=True), True),
+        ({"node_name": "a"}, Host("3f2a91", is_container=True), False),
+        ({"member_name": "a"}, Host("3f2a91", is_container=True), False),
+        ({}, Host("bad name", is_container=False), True),
+    ],
+)
+def test_a_node_name_that_changes_by_itself_must_be_given(
+    flags: dict[str, object], host: Host, is_refused: bool
+) -> None:
+    if is_refused:
+        assert len(mistakes(flags, host=host)) == 1
+    else:
+        assert load(flags, {}, host).node_name
+
+
+@pytest.mark.parametrize("content", [b"listen = ", b"\xff\xfe", b"a = 1\na = 2"])
+def test_a_file_that_is_not_toml_is_a_mistake(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "bad.toml"
+    file.write_bytes(content)
+    assert str(file) in mistakes({"config": str(file)})[0]
+
+
+def test_a_file_that_is_not_there_is_a_mistake(tmp_path: Path) -> None:
+    assert "cannot be read" in mistakes({"config": str(tmp_path / "none")})[0]
+
+
+@given(st.dictionaries(st.sampled_from([setting.field for setting in TABLE if setting.name != "config"]), st.text()))
+def test_no_text_makes_anything_but_a_config_or_mistakes(flags: dict[str, object]) -> None:
+    try:
+        assert isinstance(load(flags, {}, HOST), Config)
+    except SettingsError as error:
+        assert error.mistakes  # noqa: PT017 - either answer is right
+
+
+def test_every_setting_is_a_flag_with_its_variable_in_the_help() -> None:
+    @click.command()
+    @settings_options
+    def command(**flags: object) -> None:
+        click.echo(repr(sorted((name, value) for name, value in flags.items() if value is not None)))
+
+    text = CliRunner().invoke(command, ["--help"]).output
+    squeezed = "".join(text.split())
+    for setting in TABLE:
+        assert setting.flag in text
+        assert setting.variable in squeezed
+    given_flags = CliRunner().invoke(command, ["--listen", "x", "--no-inline-pools", "--insecure"]).output
+    assert given_flags.strip() == repr([("inline_pools", False), ("insecure", True), ("listen", "x")])
+
+
+def test_the_reference_page_is_current() -> None:
+    assert (ROOT / "docs/reference/settings.md").read_text() == page()
