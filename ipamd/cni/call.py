@@ -1,0 +1,203 @@
+"""Owns a CNI call: from verb, headers and body to one value that says all the use cases need, or a CniError."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ipamd.cni import config, environment
+from ipamd.cni.args import PodArgs, parse_args
+from ipamd.cni.attachments import read_previous, read_valid
+from ipamd.cni.config import Json
+from ipamd.cni.dialects import read_ipam
+from ipamd.cni.environment import Caller, read_caller, read_sandbox
+from ipamd.cni.errors import CniError
+from ipamd.cni.overrides import Overrides
+from ipamd.cni.requested import annotated_pools, read_annotations, requested_addresses
+from ipamd.cni.result import check_room
+from ipamd.cni.versions import ONE_OF_FAMILY, check_version
+from ipamd.core.addresses import Address
+from ipamd.core.commands import CallStart
+from ipamd.core.names import container_pod_ref, with_cluster
+
+VERBS = ("add", "del", "check", "gc", "status")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What all calls have. `node` is the whole name, cluster and all.
+
+    `start` is None for a caller that does not say when it started; `deadline_ms` is the time that the caller has
+    left, None where it does not say.
+    """
+
+    version: str
+    cni_network: str
+    node: str
+    start: CallStart | None
+    deadline_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class AddCall(Call):
+    """Give the interface of a container its addresses in each of the pools: all or nothing."""
+
+    container_id: str
+    ifname: str
+    netns: str
+    pod_ref: str
+    pod_uid: str | None
+    pools: tuple[str, ...]
+    addresses: tuple[Address, ...]
+    overrides: Overrides
+
+    @property
+    def one_of_family(self) -> bool:
+        """Whether a result of this version has room for one address of each family only (`result.check_room`)."""
+        return self.version in ONE_OF_FAMILY
+
+
+@dataclass(frozen=True, slots=True)
+class DelCall(Call):
+    """Let go what the interface of a container holds."""
+
+    container_id: str
+    ifname: str
+
+
+@dataclass(frozen=True, slots=True)
+class CheckCall(Call):
+    """Say whether the interface holds an address in each of the pools, and all that it holds is in `previous`."""
+
+    container_id: str
+    ifname: str
+    netns: str
+    pools: tuple[str, ...]
+    previous: frozenset[Address]
+
+
+@dataclass(frozen=True, slots=True)
+class GcCall(Call):
+    """Free what this node holds in this CNI network beside the attachments (container id, ifname) of `valid`."""
+
+    valid: frozenset[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class StatusCall(Call):
+    """Say whether an ADD in these pools could be served."""
+
+    pools: tuple[str, ...]
+
+
+AnyCall = AddCall | DelCall | CheckCall | GcCall | StatusCall
+
+
+def parse(verb: str, headers: Mapping[str, str], body: bytes, *, node: str, cluster: str | None) -> AnyCall:
+    """Read a call of one of VERBS. `headers` finds a name in any case, as HTTP libraries do.
+
+    `node` and `cluster` are those of the server that answers; the caller's own headers come first. Raises CniError,
+    with the version that its error object must have.
+    """
+    try:
+        return _READERS[verb](_Request(verb, headers, body, read_caller(headers, node, cluster)))
+    except CniError as error:
+        error.version = config.version_of(body)
+        raise
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    verb: str
+    headers: Mapping[str, str]
+    body: bytes
+    caller: Caller
+
+
+class _Base(NamedTuple):
+    """The fields of Call, in their order."""
+
+    version: str
+    cni_network: str
+    node: str
+    start: CallStart | None
+    deadline_ms: int | None
+
+
+def _open(request: _Request) -> tuple[Json, _Base]:
+    """The configuration, and what all calls have, checked in the order of the reference implementation."""
+    conf = config.decode(request.body, strict=request.verb != "del")
+    network = config.read_network(conf)
+    version = check_version(conf.get("cniVersion"), request.verb)
+    caller = request.caller
+    return conf, _Base(version, network, caller.node, caller.start, caller.deadline_ms)
+
+
+def _add(request: _Request) -> AddCall:
+    sandbox = read_sandbox(request.verb, request.headers)
+    conf, base = _open(request)
+    ipam = read_ipam(conf)
+    args = parse_args(environment.variable(request.headers, environment.ARGS) or "")
+    annotations = read_annotations(conf) if ipam.pod_annotations else {}
+    call = AddCall(
+        *base,
+        container_id=sandbox.container_id,
+        ifname=sandbox.ifname,
+        netns=sandbox.netns,
+        pod_ref=_pod_ref(args, request.caller, sandbox.container_id),
+        pod_uid=args.pod_uid,
+        pools=annotated_pools(ipam.pools, annotations),
+        addresses=requested_addresses(conf, args.ip, annotations, sandbox.ifname),
+        overrides=ipam.overrides,
+    )
+    check_room(call.version, [static.address.family for static in call.overrides.addresses])
+    return call
+
+
+def _pod_ref(args: PodArgs, caller: Caller, container_id: str) -> str:
+    return with_cluster(caller.cluster, args.pod_ref or container_pod_ref(caller.local_node, container_id))
+
+
+def _del(request: _Request) -> DelCall:
+    """Nothing is read that DEL can do without: what cannot be read must not keep an address for ever."""
+    sandbox = read_sandbox(request.verb, request.headers)
+    _, base = _open(request)
+    return DelCall(*base, container_id=sandbox.container_id, ifname=sandbox.ifname)
+
+
+def _check(request: _Request) -> CheckCall:
+    sandbox = read_sandbox(request.verb, request.headers)
+    conf, base = _open(request)
+    return CheckCall(
+        *base,
+        container_id=sandbox.container_id,
+        ifname=sandbox.ifname,
+        netns=sandbox.netns,
+        pools=_pools(conf),
+        previous=read_previous(conf),
+    )
+
+
+def _gc(request: _Request) -> GcCall:
+    conf, base = _open(request)
+    return GcCall(*base, valid=read_valid(conf))
+
+
+def _status(request: _Request) -> StatusCall:
+    conf, base = _open(request)
+    return StatusCall(*base, pools=_pools(conf))
+
+
+def _pools(conf: Json) -> tuple[str, ...]:
+    ipam = read_ipam(conf)
+    return annotated_pools(ipam.pools, read_annotations(conf) if ipam.pod_annotations else {})
+
+
+_READERS: dict[str, Callable[[_Request], AnyCall]] = {
+    "add": _add,
+    "del": _del,
+    "check": _check,
+    "gc": _gc,
+    "status": _status,
+}
