@@ -132,8 +132,13 @@ def _boots_have_nodes(records: Records) -> Iterator[str]:
 
 
 def _counters_are_ahead(records: Records) -> Iterator[str]:
-    for kind in (Pool, Reservation, Attachment):
-        highest = max((one.id for one in records.all(kind)), default=0)
+    numbered: list[Iterable[Pool | Reservation | Attachment]] = [
+        records.all(Pool),
+        records.all(Reservation),
+        records.all(Attachment),
+    ]
+    for kind in numbered:
+        highest = max((one.id for one in kind), default=0)
         if highest > records.last_id:
             yield f"id {highest} was given, the counter stands at {records.last_id}"
     before: int | None = None
