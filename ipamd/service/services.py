@@ -6,27 +6,83 @@ from dataclasses import dataclass
 from typing import Self
 
 from ipamd.core.ports import Log, State
+from ipamd.service.addresses import Addresses
+from ipamd.service.allocation import Allocation
+from ipamd.service.calls import Calls
+from ipamd.service.cluster import Cluster
+from ipamd.service.collection import Collection
+from ipamd.service.events import Events
+from ipamd.service.exhaustion import Exhaustion
+from ipamd.service.housekeeping import Housekeeping
+from ipamd.service.nodes import Nodes
+from ipamd.service.pools import Pools
 from ipamd.service.ports import Clock, Facts, Namespaces, Random
+from ipamd.service.proposer import Proposer
+from ipamd.service.reader import Reader
+from ipamd.service.reservations import Reservations
+from ipamd.service.settings import Settings
+from ipamd.service.tokens import Tokens
+from ipamd.service.why import Why
 
 
 @dataclass(frozen=True)
 class Services:
-    """All use cases of this process."""
+    """All use cases of this process, and what the API needs of the machine beside them."""
 
     log: Log
-    state: State
     clock: Clock
+    random: Random
+    namespaces: Namespaces
     facts: Facts
+    allocation: Allocation
+    collection: Collection
+    pools: Pools
+    reservations: Reservations
+    addresses: Addresses
+    nodes: Nodes
+    cluster: Cluster
+    events: Events
+    settings: Settings
+    tokens: Tokens
+    why: Why
+    calls: Calls
+    housekeeping: Housekeeping
+    reader: Reader
 
     @classmethod
     def assemble(
-        cls, log: Log, state: State, clock: Clock, random: Random, namespaces: Namespaces, facts: Facts
+        cls, log: Log, state: State, *, clock: Clock, random: Random, namespaces: Namespaces, facts: Facts
     ) -> Self:
         """Make the use cases over a log and a state. Nothing runs before `start`."""
-        return cls(log, state, clock, facts)
+        proposer, reader = Proposer(log, clock, random), Reader(log, state, clock)
+        collection = Collection(proposer, reader, namespaces)
+        return cls(
+            log=log,
+            clock=clock,
+            random=random,
+            namespaces=namespaces,
+            facts=facts,
+            allocation=Allocation(proposer, reader, Exhaustion(reader, clock)),
+            collection=collection,
+            pools=Pools(proposer, reader, collection, clock),
+            reservations=Reservations(reader),
+            addresses=Addresses(proposer, reader),
+            nodes=Nodes(proposer, reader, collection),
+            cluster=Cluster(reader, log, clock, facts),
+            events=Events(reader),
+            settings=Settings(proposer, reader),
+            tokens=Tokens(proposer, reader, log, clock, random),
+            why=Why(reader, clock),
+            calls=Calls(),
+            housekeeping=Housekeeping(log, proposer, clock),
+            reader=reader,
+        )
 
     async def start(self) -> None:
         """Begin housekeeping. Called in the HTTP loop's thread."""
+        self.housekeeping.start()
 
     async def stop(self) -> None:
         """End housekeeping and wait for reads that are under way."""
+        await self.housekeeping.stop()
+        self.reader.close()

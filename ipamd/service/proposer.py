@@ -1,0 +1,70 @@
+"""Owns the way of a write: a command gets its op id, goes into the log, and its outcome comes back."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from ipamd.core.commands import Command, encode_command
+from ipamd.core.entries import KEEP_KEYED_MS, OP_BYTES, Item
+from ipamd.core.outcomes import Outcome, Refused
+from ipamd.core.ports import Answer, Log, Unavailable
+from ipamd.errors import ApiError
+from ipamd.service.ports import Clock, Random
+from ipamd.service.request import At, Request
+
+O = TypeVar("O", bound=Outcome)  # noqa: E741 - the outcome
+
+_TIME_BYTES = 6
+
+
+class Proposer:
+    """Puts commands into the log."""
+
+    def __init__(self, log: Log, clock: Clock, random: Random) -> None:
+        self._log, self._clock, self._random = log, clock, random
+
+    async def propose(self, command: Command, request: Request) -> Answer:
+        """The outcome of a command. Raises Unavailable.
+
+        Op ids begin with the time so that the store's index of them grows at its end; the rest is random. A request
+        with an idempotency key has its op id from it, and is answered as it was the first time.
+        """
+        left_s = self._left_s(request)
+        data = encode_command(command)
+        if request.key is None:
+            return await self._log.propose(Item(self._new_op(), data), left_s)
+        op, fingerprint = request.key
+        return await self._log.propose(Item(op, data, fingerprint, KEEP_KEYED_MS), left_s)
+
+    async def carry_out(self, command: Command, request: Request, expected: type[O]) -> At[O]:
+        """The outcome of a command that must succeed. Raises ApiError where it is refused, Unavailable."""
+        answer = await self.propose(command, request)
+        return At(answer.index, settled(answer.outcome, expected))
+
+    def _left_s(self, request: Request) -> float:
+        left_s = request.deadline_s - self._clock.monotonic_s()
+        if left_s <= 0:
+            raise Unavailable("the time for this request ran out before it could be proposed", "none")
+        return left_s
+
+    def _new_op(self) -> bytes:
+        return self._clock.wall_ms().to_bytes(_TIME_BYTES, "big") + self._random(OP_BYTES - _TIME_BYTES)
+
+
+def settled(outcome: Outcome, expected: type[O]) -> O:
+    """An outcome of the expected kind. A refusal is raised as ApiError."""
+    if isinstance(outcome, Refused):
+        raise refusal(outcome)
+    if not isinstance(outcome, expected):
+        raise TypeError(f"the log answered {type(outcome).__name__} where {expected.__name__} was due")
+    return outcome
+
+
+def refusal(refused: Refused, detail: str | None = None) -> ApiError:
+    """A refusal as the error that ends the request."""
+    extra: dict[str, object] = {} if refused.pool is None else {"pool": refused.pool}
+    if refused.stranded:
+        extra["stranded"] = [
+            {"pod_ref": one.pod_ref, "ifname": one.ifname, "address": str(one.address)} for one in refused.stranded
+        ]
+    return ApiError(refused.code.value, detail or refused.detail, **extra)

@@ -1,0 +1,134 @@
+"""Owns the answer to "what would an ADD get, and why": a rehearsal on a snapshot, and an account of every range."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ipamd.core.addresses import Address
+from ipamd.core.commands import Add, PoolRequest
+from ipamd.core.intervals import count
+from ipamd.core.model import Owner, Pool, Range
+from ipamd.core.outcomes import Granted, Refused
+from ipamd.core.ports import Snapshot
+from ipamd.service.exhaustion import describe, excluded_of
+from ipamd.service.pools import find, rehearse
+from ipamd.service.ports import Clock
+from ipamd.service.reader import Reader
+from ipamd.service.request import At, Request
+
+_NEW_POD = "_/why/why"
+"""The pod that is asked for where none is named: one that holds nothing."""
+
+
+class RangeAccount(NamedTuple):
+    """One range: what it could give, and why not more. `verdict` is a sentence."""
+
+    position: int
+    order: int
+    range: Range
+    free: int
+    bound: int
+    held: int
+    other: int
+    excluded: int
+    verdict: str
+
+
+class Explained(NamedTuple):
+    """What an ADD would get. `code` is None where it would succeed; `known`: the interface has its address already."""
+
+    pool: Pool
+    pod_ref: str
+    ifname: str
+    addresses: tuple[str, ...]
+    code: str | None
+    detail: str
+    ranges: tuple[RangeAccount, ...]
+
+
+class Why:
+    """Explains allocations."""
+
+    def __init__(self, reader: Reader, clock: Clock) -> None:
+        self._reader, self._clock = reader, clock
+
+    async def explain(self, pool: str, pod_ref: str | None, ifname: str, request: Request) -> At[Explained]:
+        """What an ADD of this pod's interface in a pool would get now, and why. Raises ApiError, Unavailable."""
+        wall_ms = self._clock.wall_ms()
+        add = Add(
+            request.origin, (PoolRequest(pool),), pod_ref or _NEW_POD, ifname, Owner(container_id="why", node="why")
+        )
+        return await self._reader.read(lambda snapshot: _explain(snapshot, find(snapshot, pool), add, wall_ms), request)
+
+
+def _explain(snapshot: Snapshot, pool: Pool, add: Add, wall_ms: int) -> Explained:
+    holds = _own_addresses(snapshot, pool, add)
+    outcome = rehearse(snapshot, add, wall_ms)
+    accounts = tuple(_accounts(snapshot, pool))
+    if isinstance(outcome, Refused):
+        full = describe(snapshot, pool.name, outcome.position) if outcome.position is not None else None
+        return Explained(pool, add.pod_ref, add.ifname, (), outcome.code.value, full or outcome.detail, accounts)
+    if not isinstance(outcome, Granted):
+        raise TypeError(f"an ADD was rehearsed and answered {type(outcome).__name__}")
+    given = tuple(f"{one.address}/{one.prefix}" for grant in outcome.grants for one in grant.addresses)
+    new = [text for text in given if text not in holds]
+    detail = f"{add.ifname} of {add.pod_ref} would get " + (
+        f"{', '.join(new)}, by strategy {pool.definition.strategy}" if new else f"{', '.join(given)}, which it has now"
+    )
+    return Explained(pool, add.pod_ref, add.ifname, given, None, detail, accounts)
+
+
+def _own_addresses(snapshot: Snapshot, pool: Pool, add: Add) -> Sequence[str]:
+    reservation = snapshot.reservation(pool.id, add.pod_ref)
+    if reservation is None:
+        return ()
+    return [
+        f"{one.address}/{one.prefix}"
+        for attachment in snapshot.attachments(reservation.id)
+        if attachment.ifname == add.ifname
+        for one in snapshot.assigned(attachment.id)
+    ]
+
+
+def _accounts(snapshot: Snapshot, pool: Pool) -> Iterator[RangeAccount]:
+    taken = _taken(snapshot, pool)
+    for position, ranges in enumerate(pool.sets):
+        for order, one in enumerate(ranges):
+            bound, held = taken.get((position, order), (0, 0))
+            free = snapshot.free_count(pool, position, order)
+            usable = count(one.usable)
+            other = usable - free - bound - held
+            account = RangeAccount(position, order, one, free, bound, held, other, count(excluded_of(one)), "")
+            yield account._replace(verdict=_verdict(account, usable))
+
+
+def _taken(snapshot: Snapshot, pool: Pool) -> dict[tuple[int, int], tuple[int, int]]:
+    """How many addresses of each range are bound and held through this pool."""
+    holds = {one.id for one in snapshot.attachments_of_pool(pool.id) if one.owner is None}
+    taken: dict[tuple[int, int], tuple[int, int]] = {}
+    for assigned in snapshot.assigned_of_pool(pool.id):
+        place = _place(pool, assigned.position, assigned.address)
+        if place is not None:
+            bound, held = taken.get(place, (0, 0))
+            is_held = assigned.attachment_id in holds
+            taken[place] = (bound + (not is_held), held + is_held)
+    return taken
+
+
+def _place(pool: Pool, position: int, address: Address) -> tuple[int, int] | None:
+    """The range that gives an address; None: it is stranded outside all of them."""
+    if position >= len(pool.sets):
+        return None
+    found = (order for order, one in enumerate(pool.sets[position]) if one.gives(address))
+    return next(((position, order) for order in found), None)
+
+
+def _verdict(account: RangeAccount, usable: int) -> str:
+    first, last = Address(account.range.family, account.range.first), Address(account.range.family, account.range.last)
+    if not usable:
+        return f"{first} to {last} gives nothing: all of it is excluded or the gateway"
+    if account.free:
+        return f"{first} to {last} has {account.free} of {usable} free"
+    shares = ((account.bound, "bound"), (account.held, "held"), (account.other, "cooling, quarantined or elsewhere"))
+    return f"{first} to {last} has none of {usable} free: " + ", ".join(f"{n} {what}" for n, what in shares if n)
