@@ -1,0 +1,130 @@
+"""kill -9 at random moments under load: nothing that was answered is lost, and no address is given twice.
+
+ROUNDS=1 is 200 rounds; KILL_SEED repeats the choices of a run (not its timing).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.kill.checker import check, doubles
+from tests.kill.history import Call, History, Verb
+from tests.kill.load import Load, Pod
+from tests.support.server import Server
+from tests.support.wire import Wire, json_body
+
+ROUNDS = max(2, round(200 * float(os.environ.get("ROUNDS", "0.1"))))
+SEED = int(os.environ.get("KILL_SEED", str(time.time_ns() % 10**9)))
+CLIENTS, PODS_A_CLIENT = 16, 12
+MINIMUM = 100
+EXAMINE_EVERY = 10
+SUBNET, GATEWAY = "10.7.0.0/24", "10.7.0.1"
+POOL = {"name": "kill", "subnet": SUBNET, "gateway": GATEWAY}
+
+
+class Trial:
+    """A server, its load and their history, over all rounds."""
+
+    def __init__(self, folder: Path) -> None:
+        self.server = Server(folder)
+        self.target = f"unix:{self.server.socket}"
+        self.rng = random.Random(SEED)
+        self.history = History()
+        self.groups = [[Pod(f"kill/p{c}-{i}") for i in range(PODS_A_CLIENT)] for c in range(CLIENTS)]
+        self.void = 0
+
+    async def found(self) -> None:
+        """First start, with the pool."""
+        self.server.start()
+        body, headers = json_body(POOL)
+        wire = await Wire.connect(self.target)
+        reply = await wire.ask("POST", "/v1/pools", body, headers)
+        wire.close()
+        assert reply.status == 201, reply
+
+    async def one_round(self) -> bool:
+        """Load, kill -9 at a random moment, restart, look. False: too little was acknowledged for it to count."""
+        before = self.history.acknowledged
+        load = Load(self.target, "kill", self.history, self.rng, self.groups)
+        running = asyncio.create_task(load.run())
+        await asyncio.sleep(self.rng.uniform(0.15, 0.8))
+        self.server.kill()
+        await running
+        return self.history.acknowledged - before >= MINIMUM
+
+    async def look(self) -> None:
+        """What the restarted server shows, as calls of the history; no address twice in it."""
+        shown = {item["pod_ref"]: item["attachments"] for item in await self._reservations()}
+        assert all(len(attachments) == 1 for attachments in shown.values()), shown
+        held = {ref: first_address(attachments[0]) for ref, attachments in shown.items()}
+        assert doubles(held.items()) == [], f"seed {SEED}"
+        now_s = time.monotonic()
+        for pod in (pod for group in self.groups for pod in group):
+            container = shown[pod.name][0]["container_id"] if pod.name in shown else None
+            self.history.note(Call(pod.name, Verb.SEEN, container, now_s, now_s, True, held.get(pod.name)))
+            pod.learn(container)
+
+    async def _reservations(self) -> list[dict[str, Any]]:
+        wire, items, cursor = await Wire.connect(self.target), [], ""
+        while cursor is not None:
+            reply = await wire.ask("GET", f"/v1/reservations?limit=100{cursor and f'&cursor={cursor}'}")
+            page = reply.json()
+            items += page["items"]
+            cursor = page["next"]
+        wire.close()
+        return items
+
+    def laws(self) -> None:
+        """The whole history so far obeys the laws."""
+        assert check(self.history.calls, SUBNET, frozenset({GATEWAY})) == [], f"seed {SEED}"
+
+    def examine(self) -> None:
+        """`ipamd doctor` finds nothing in what the kill left."""
+        command = [sys.executable, "-m", "ipamd", "doctor", "--data-dir", str(self.server.data_dir)]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        assert ended.returncode == 0, f"seed {SEED}\n{ended.stdout}{ended.stderr}"
+
+
+def first_address(attachment: dict[str, Any]) -> str:
+    (text,) = attachment["addresses"]
+    return str(text).partition("/")[0]
+
+
+async def play(trial: Trial) -> None:
+    """All rounds, void ones repeated but not without end."""
+    await trial.found()
+    counted = 0
+    while counted < ROUNDS:
+        if await trial.one_round():
+            counted += 1
+        else:
+            trial.void += 1
+        assert trial.void <= max(3, ROUNDS // 4), f"{trial.void} rounds were void: the load is too small"
+        last = counted == ROUNDS
+        if last or (counted + trial.void) % EXAMINE_EVERY == 0:
+            trial.examine()
+        trial.server.start()
+        await trial.look()
+        if last or (counted + trial.void) % EXAMINE_EVERY == 0:
+            trial.laws()
+
+
+@pytest.mark.timeout(120 + 12 * ROUNDS)
+async def test_kill_at_any_moment_loses_nothing_that_was_answered(tmp_path: Path) -> None:
+    trial = Trial(tmp_path)
+    print(f"seed {SEED}, {ROUNDS} rounds")  # noqa: T201 - pytest shows it with a failure
+    with trial.server:
+        await play(trial)
+    unknown = sum(not call.done for call in trial.history.calls)
+    print(f"{trial.history.acknowledged} acknowledged, {unknown} unknown, {trial.void} void rounds")  # noqa: T201 - likewise
+    assert trial.history.acknowledged >= MINIMUM * ROUNDS
+    assert unknown > 0, "no kill met a call under way: the moments were not random enough"
