@@ -1,0 +1,56 @@
+"""Owns the exit statuses and the failures that end a run: one sentence on stderr each."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import IO, Any
+
+import click
+
+from ipamctl.text import printable
+
+
+class Exit(IntEnum):
+    """Exit statuses; scripts rely on them."""
+
+    DONE = 0
+    REFUSED = 1
+    USAGE = 2
+    UNAVAILABLE = 3
+    NOT_FOUND = 4
+    DEGRADED = 5
+
+
+class Failure(click.ClickException):
+    """Ends the run with a sentence and a status."""
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Print the sentence as one line; what came from the server cannot steer the terminal."""
+        click.echo(f"ipamctl: {printable(self.message)}", file=file, err=file is None)
+
+
+class Refused(Failure):
+    """A server understood the request and refused it."""
+
+    exit_code = Exit.REFUSED
+
+
+class NotFound(Failure):
+    """What the request names is not there."""
+
+    exit_code = Exit.NOT_FOUND
+
+
+class Unavailable(Failure):
+    """No server gave a definite answer. `heard`: at least one of them was there."""
+
+    exit_code = Exit.UNAVAILABLE
+
+    def __init__(self, sentence: str, *, heard: bool) -> None:
+        super().__init__(sentence)
+        self.heard = heard
+
+
+def note(sentence: str) -> None:
+    """Say something beside the result, on stderr."""
+    click.echo(f"ipamctl: {printable(sentence)}", err=True)

@@ -1,0 +1,25 @@
+"""The verb `node list`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from ipamctl.client import route
+from ipamctl.render import columns
+from ipamctl.session import Session, Verb, list_options
+
+
+@click.command("list", cls=Verb)
+@list_options
+@click.pass_obj
+def list_(session: Session, /, limit: int | None, cursor: str | None) -> None:
+    """List all nodes that were ever seen."""
+    session.show(session.client.pages(route("nodes"), limit=limit, cursor=cursor), _table)
+
+
+def _table(answer: Mapping[str, Any]) -> str:
+    rows = [[item.get(name) for name in ("name", "bound", "since")] for item in answer["items"]]
+    return columns(("NAME", "BOUND", "SINCE"), rows)
