@@ -26,8 +26,9 @@ def without_namespaces() -> Reason:
     """Why network namespaces cannot be made here; None: they can."""
     if os.geteuid() != 0:
         return "needs root"
-    if shutil.which("ip") is None:
-        return "needs iproute2"
+    for tool, package in (("ip", "iproute2"), ("ping", "iputils-ping")):
+        if shutil.which(tool) is None:
+            return f"needs {tool} (Debian: {package})"
     name = f"ipamd-probe-{os.getpid()}"
     made = subprocess.run(["ip", "netns", "add", name], capture_output=True, text=True, check=False)
     if made.returncode != 0:
