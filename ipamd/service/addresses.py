@@ -88,7 +88,7 @@ def _around(snapshot: Snapshot, space: str, address: Address) -> Iterator[tuple[
 def whose(snapshot: Snapshot, holder: AssignedAddress) -> tuple[Attachment, Reservation]:
     """The attachment and the reservation of a held address; the schema's foreign keys see to both."""
     attachment = snapshot.attachment_by_id(holder.attachment_id)
-    reservation = attachment and snapshot.reservation_by_id(attachment.reservation_id)
+    reservation = None if attachment is None else snapshot.reservation_by_id(attachment.reservation_id)
     if attachment is None or reservation is None:
         raise LookupError(f"{holder.address} of space {holder.space} is held by nobody")
     return attachment, reservation
