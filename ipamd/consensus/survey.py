@@ -1,0 +1,145 @@
+"""Owns reading a journal's directory without changing it: where each record lies, and what is wrong, in sentences.
+
+Two kinds of damage are told apart. A tail that was torn by a power loss was never acknowledged: it is cut. Damage below
+what was on the disk already means that the log cannot be trusted: the member refuses to start on it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+from ipamd.consensus.files import Files
+from ipamd.consensus.records import FORMAT, MARK, Record, decode_head, decode_record
+from ipamd.consensus.segments import SUFFIX, Contents
+
+WAY_OUT = "restore this member from a backup, or remove its data directory and let it join its cluster anew"
+
+
+class Finding(NamedTuple):
+    """Something that is not as it should be. `fatal`: a member must not start on it."""
+
+    sentence: str
+    fatal: bool
+
+
+@dataclass(slots=True)
+class Scanned:
+    """What one file holds, and what is wrong with it."""
+
+    path: Path
+    contents: Contents
+    synced: int = 0
+    """The highest index that a record here says was synced."""
+
+    headless: bool = False
+    """Its head was never whole, and nothing follows: it was about to be made."""
+
+    torn: bool = False
+    """Something lies behind the whole records."""
+
+    findings: list[Finding] = field(default_factory=list)
+
+
+def survey(directory: Path, files: Files) -> list[Scanned]:
+    """The segments of a journal, oldest first. Raises OSError."""
+    names = [name for name in files.names(directory) if name.endswith(SUFFIX)]
+    found = [_scan_file(directory / name, files) for name in names]
+    for older, newer in pairwise(found):
+        _judge_older(older)
+        first, last = newer.contents.first, older.contents.last
+        if first != last + 1 and not newer.headless:
+            sentence = f"{newer.path} begins at index {first}, but {older.path} ends at {last}"
+            newer.findings.append(Finding(sentence, fatal=True))
+    return found
+
+
+def _judge_older(older: Scanned) -> None:
+    """Only the newest file can be torn: all others were synced before the next was made."""
+    if older.torn or older.headless:
+        sentence = f"{older.path} is damaged behind index {older.contents.last}, and a newer file follows it"
+        older.findings = [*(f for f in older.findings if f.fatal), Finding(sentence, fatal=True)]
+
+
+def _scan_file(path: Path, files: Files) -> Scanned:
+    try:
+        first = int(path.name.removesuffix(SUFFIX))
+    except ValueError:
+        return Scanned(path, Contents(0), findings=[Finding(f"{path} is not a name of the journal", fatal=True)])
+    file = files.open(path, writable=False)
+    try:
+        data = file.pread(file.size(), 0)
+    finally:
+        file.close()
+    return scan(path, first, data.rstrip(b"\0"), data)
+
+
+def scan(path: Path, first: int, used: bytes, data: bytes) -> Scanned:
+    """Read a segment; `used` is `data` without the zeros at its end, which a record's own data may end with."""
+    found = Scanned(path, Contents(first))
+    head = decode_head(data)
+    if head is None:
+        _judge_head(found, data)
+    elif head != (FORMAT, first):
+        sentence = f"{path} is of format {head[0]} and begins at index {head[1]}: this program reads format {FORMAT}"
+        found.findings.append(Finding(sentence, fatal=True))
+    else:
+        _scan_records(found, data)
+        if found.contents.end < len(used) and not found.findings:
+            _judge_tail(found, data)
+    return found
+
+
+def _judge_head(found: Scanned, data: bytes) -> None:
+    """The head is on the disk before the first record is written, so a record means that it was whole once."""
+    if _later_record(data, 0) is None:
+        found.headless = True
+        found.findings.append(Finding(f"{found.path} was not finished when it was made", fatal=False))
+    else:
+        found.findings.append(Finding(f"the head of {found.path} is damaged", fatal=True))
+
+
+def _scan_records(found: Scanned, data: bytes) -> None:
+    contents, term = found.contents, 0
+    while (record := decode_record(data, contents.end)) is not None:
+        if record.index != contents.last + 1 or record.term < term:
+            sentence = (
+                f"{found.path} holds entry {record.index} of term {record.term} at byte {contents.end}, "
+                f"where entry {contents.last + 1} of term {term} or later belongs"
+            )
+            found.findings.append(Finding(sentence, fatal=True))
+            return
+        term = record.term
+        contents.add(record.size_bytes, term)
+        found.synced = max(found.synced, record.synced)
+
+
+def _judge_tail(found: Scanned, data: bytes) -> None:
+    """Something lies behind the whole records: torn, unless a later record knows that it was on the disk."""
+    damaged, end = found.contents.last + 1, found.contents.end
+    at = end
+    while (later := _later_record(data, at + 1)) is not None:
+        at, record = later
+        if record.synced >= damaged:
+            sentence = (
+                f"entry {damaged} in {found.path} is damaged at byte {end}, and it was whole once, "
+                f"for entry {record.index} behind it says so"
+            )
+            found.findings.append(Finding(sentence, fatal=True))
+            return
+    found.torn = True
+    sentence = f"{found.path} ends in a torn record behind index {damaged - 1}, at byte {end}"
+    found.findings.append(Finding(sentence, fatal=False))
+
+
+def _later_record(data: bytes, at: int) -> tuple[int, Record] | None:
+    """The first whole record at or behind `at`, with its place."""
+    at = data.find(MARK, at)
+    while at >= 0:
+        record = decode_record(data, at)
+        if record is not None:
+            return at, record
+        at = data.find(MARK, at + 1)
+    return None
