@@ -1,0 +1,158 @@
+"""Owns the load generator: a process of its own that sends ADDs over keep-alive connections, as lean as Python allows.
+
+It is given a Job as JSON on stdin and prints a Result as JSON. Each connection sends its next request as soon as the
+answer to the last one is there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass
+from typing import NamedTuple
+
+import uvloop
+
+from tests.support.wire import cni_conf, cni_headers, content_length
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to send. `via` api: POST /v1/reservations; cni: POST /cni/v1/add, as the plugin does."""
+
+    target: str
+    """`unix:PATH` or `HOST:PORT`."""
+
+    pool: str
+    prefix: str
+    """Of the pods' names, so that two jobs never mean the same pods."""
+
+    requests: int
+    connections: int = 1
+    via: str = "api"
+    token: str | None = None
+
+
+class Result(NamedTuple):
+    """What came of it. Latencies in seconds, in the order of the answers."""
+
+    seconds: float
+    latencies_s: list[float]
+    refused: int
+    example: str
+
+    @property
+    def rate(self) -> float:
+        """Answers a second."""
+        return len(self.latencies_s) / self.seconds
+
+
+class Requests:
+    """Makes the requests of a job, one after the other."""
+
+    def __init__(self, job: Job) -> None:
+        self._job, self._made = job, 0
+        token = f"Authorization: Bearer {job.token}\r\n" if job.token else ""
+        path = "/v1/reservations" if job.via == "api" else "/cni/v1/add"
+        self._start = f"POST {path} HTTP/1.1\r\nHost: ipamd\r\nContent-Type: application/json\r\n{token}"
+        self._conf = cni_conf(job.pool)
+
+    def next(self) -> bytes | None:
+        """The next request; None: there is no more."""
+        if self._made == self._job.requests:
+            return None
+        self._made += 1
+        return self._api() if self._job.via == "api" else self._cni()
+
+    def _api(self) -> bytes:
+        name = f"{self._job.prefix}-{self._made}"
+        body = f'{{"pool":"{self._job.pool}","pod_ref":"bench/{name}","container_id":"c-{name}","node":"bench"}}'
+        return f"{self._start}Content-Length: {len(body)}\r\n\r\n{body}".encode()
+
+    def _cni(self) -> bytes:
+        name = f"{self._job.prefix}-{self._made}"
+        lines = "".join(f"{key}: {value}\r\n" for key, value in cni_headers(f"c-{name}", f"bench/{name}").items())
+        return f"{self._start}{lines}Content-Length: {len(self._conf)}\r\n\r\n".encode() + self._conf
+
+
+class Client(asyncio.Protocol):
+    """One connection."""
+
+    def __init__(self, requests: Requests, latencies_s: list[float], refusals: list[str]) -> None:
+        self._requests, self._latencies_s, self._refusals = requests, latencies_s, refusals
+        self._buffer, self._sent_s = b"", 0.0
+        self.finished: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Send the first request."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._send()
+
+    def data_received(self, data: bytes) -> None:
+        """Take a part of an answer, or the rest of it."""
+        self._buffer += data
+        head, end, rest = self._buffer.partition(b"\r\n\r\n")
+        if not end or len(rest) < content_length(head):
+            return
+        self._latencies_s.append(time.perf_counter() - self._sent_s)
+        if not head.startswith((b"HTTP/1.1 200", b"HTTP/1.1 201")):
+            self._refusals.append(self._buffer.decode(errors="replace"))
+        self._buffer = b""
+        self._send()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """The server has closed the connection."""
+        if not self.finished.done():
+            self.finished.set_exception(error or ConnectionError("the server closed the connection"))
+
+    def _send(self) -> None:
+        request = self._requests.next()
+        if request is None:
+            self.finished.set_result(None)
+            self._transport.close()
+            return
+        self._sent_s = time.perf_counter()
+        self._transport.write(request)
+
+
+async def work(job: Job) -> Result:
+    """Do a job."""
+    requests, latencies_s, refusals = Requests(job), list[float](), list[str]()
+    began = time.perf_counter()
+    clients = [await connect(job.target, Client(requests, latencies_s, refusals)) for _ in range(job.connections)]
+    await asyncio.gather(*(client.finished for client in clients))
+    return Result(time.perf_counter() - began, latencies_s, len(refusals), refusals[0] if refusals else "")
+
+
+async def connect(target: str, client: Client) -> Client:
+    """Open a connection."""
+    loop = asyncio.get_running_loop()
+    if target.startswith("unix:"):
+        await loop.create_unix_connection(lambda: client, target.removeprefix("unix:"))
+    else:
+        host, _, port = target.rpartition(":")
+        await loop.create_connection(lambda: client, host, int(port))
+    return client
+
+
+def send(job: Job) -> Result:
+    """Do a job in a process of its own. Raises RuntimeError if anything was refused."""
+    command = [sys.executable, "-m", "bench.load"]
+    ended = subprocess.run(command, input=json.dumps(asdict(job)), check=True, capture_output=True, text=True)
+    result = Result(*json.loads(ended.stdout))
+    if result.refused:
+        raise RuntimeError(f"{result.refused} of {job.requests} ADDs were refused, the first one:\n{result.example}")
+    return result
+
+
+def main() -> None:
+    job = Job(**json.loads(sys.stdin.read()))
+    print(json.dumps(uvloop.run(work(job))))
+
+
+if __name__ == "__main__":
+    main()

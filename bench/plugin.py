@@ -1,0 +1,80 @@
+"""Owns the measurement of the whole plugin process against a bare interpreter, run by run in turn."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from bench.figures import Figure, middle_ms
+from bench.load import Job, send
+from bench.pools import make
+from demo.server import BIN
+from tests.support.server import Server
+from tests.support.wire import cni_conf
+
+RUNS = 200
+
+
+def measure(server: Server, folder: Path) -> Iterator[Figure]:
+    """Both processes, the server's share, and the ratio that was asked for."""
+    pool = make(server, "bench-plugin", "10.32.0.0/16")
+    plugin, python = install(folder), interpreter(folder)
+    conf, said = folder / "conf.json", folder / "said"
+    conf.write_bytes(cni_conf(pool))
+    bare_s, plugin_s = [], []
+    for run in range(RUNS):
+        bare_s.append(spawn([python, "-I", "-S", "-c", "pass"], {}, conf, said))
+        plugin_s.append(spawn([str(plugin)], environment(server, run), conf, said))
+    served = send(Job(f"unix:{server.socket}", pool, "served", RUNS, via="cni"))
+    bare, whole, share = middle_ms(bare_s), middle_ms(plugin_s), middle_ms(served.latencies_s)
+    yield Figure("bare interpreter, python3 -I -S -c pass, p50", bare, "ms", note=python)
+    yield Figure("whole plugin process, one ADD, p50", whole, "ms", at_most=1.5 * bare + share)
+    yield Figure("the server's share of it, p50", share, "ms")
+    yield Figure("(plugin - server) / bare interpreter", (whole - share) / bare, "x", at_most=1.5)
+
+
+def install(folder: Path) -> Path:
+    """The plugin as `ipamctl cni install` leaves it."""
+    subprocess.run([BIN / "ipamctl", "cni", "install", "--bin-dir", folder], check=True, capture_output=True)
+    return folder / "ipamd"
+
+
+def interpreter(folder: Path) -> str:
+    """The interpreter that the installed plugin names."""
+    first = (folder / "ipamd").read_text().partition("\n")[0]
+    return first.removeprefix("#!").split()[0]
+
+
+def environment(server: Server, run: int) -> dict[str, str]:
+    """What a runtime gives the plugin."""
+    return {
+        "CNI_COMMAND": "ADD",
+        "CNI_CONTAINERID": f"plugin-{run}",
+        "CNI_NETNS": "/proc/self/ns/net",
+        "CNI_IFNAME": "eth0",
+        "CNI_PATH": "/opt/cni/bin",
+        "CNI_ARGS": f"IgnoreUnknown=1;K8S_POD_NAMESPACE=bench;K8S_POD_NAME=plugin-{run}",
+        "IPAMD_CNI_ADDRESS": f"unix:{server.socket}",
+        "IPAMD_CNI_CONF": os.devnull,
+    }
+
+
+def spawn(command: list[str], env: dict[str, str], stdin: Path, stdout: Path) -> float:
+    """Run a process to its end, with files as its stdin and stdout; seconds. Raises RuntimeError if it fails.
+
+    Nothing of this process takes part in between, so that what is measured is the other one.
+    """
+    files = [
+        (os.POSIX_SPAWN_OPEN, 0, str(stdin), os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 1, str(stdout), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
+    ]
+    began = time.perf_counter()
+    process = os.posix_spawn(command[0], command, env, file_actions=files)
+    _, status = os.waitpid(process, 0)
+    took = time.perf_counter() - began
+    if status != 0:
+        raise RuntimeError(f"{command[0]} failed: {stdout.read_text()}")
+    return took
