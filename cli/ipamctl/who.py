@@ -22,13 +22,5 @@ def who(session: Session, /, address: str, space: str | None) -> None:
 
 
 def _sentence(answer: Mapping[str, Any]) -> str:
-    parts = [f"{answer['address']} is {answer['state']}"]
-    if answer.get("pod_ref"):
-        parts.append(f"pod {answer['pod_ref']}, interface {answer.get('ifname') or '-'}")
-    if answer.get("node"):
-        parts.append(f"node {answer['node']}")
-    if answer.get("pools"):
-        parts.append("pool " + ", ".join(answer["pools"]))
-    if answer.get("since"):
-        parts.append(f"since {answer['since']}")
-    return printable("; ".join(parts)) + (f"\n{printable(answer['reason'])}" if answer.get("reason") else "")
+    since = f" since {answer['since']}" if answer.get("since") else ""
+    return printable(f"{answer['address']} is {answer['state']}{since}: {answer['reason']}")

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ipamctl.client import route
-from ipamctl.exits import note
+from ipamctl.exits import Refused, note
 from ipamctl.render import fields
 from ipamctl.session import Session, Verb
 
@@ -26,6 +26,8 @@ def create(session: Session, /, **options: Any) -> None:
     """Make a token. Its secret is shown this once."""
     body = {name: value for name, value in options.items() if value is not None}
     answer = session.client.write("POST", route("tokens"), body)
+    if answer.get("token") is None:
+        raise Refused(f"the answer with the secret got lost: revoke the token {answer['id']} and make another")
     note("keep the secret now: it is not shown again")
     session.show(answer, _table)
 
