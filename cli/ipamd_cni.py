@@ -72,15 +72,14 @@ def main() -> int:
 
 def about() -> int:
     """Say what this is to somebody who ran it by hand, perhaps in place of the server."""
-    import sys  # noqa: PLC0415 - only here
-
     posix.write(
         2,
         b"ipamd: this is the CNI IPAM plugin, which container runtimes run with CNI_COMMAND set.\n"
         b"The server is `ipamd serve`, a program of the same name in another directory.\n"
         b"CNI protocol versions supported: %s\n" % VERSIONS.replace(b'"', b""),
     )
-    return 2 if len(sys.argv) > 1 else 0
+    last_word = read_file(b"/proc/self/cmdline", "command line").split(b"\0")[-2]
+    return 0 if last_word.rpartition(b"/")[2] == __file__.rpartition("/")[2].encode() else 2
 
 
 def call(command: bytes, body: bytes) -> int:
@@ -143,10 +142,14 @@ def connect(address: bytes, insecure: bool, until: float) -> "_socket.socket":
     if kind != b"tcp" or not host or not port.isdigit() or int(port) > 65535:
         raise Failure(4, f"address {text(address)} is neither unix:/PATH nor tcp:HOST:PORT")
     found = _socket.getaddrinfo(host.strip(b"[]"), int(port), 0, _socket.SOCK_STREAM)
-    family, target = found[0][0], found[0][4]
-    if not insecure and not (str(target[0]) == "::1" or str(target[0]).startswith("127.")):
-        raise Failure(4, f"address {text(address)} is plain HTTP beyond loopback: it needs the line `insecure yes`")
-    return connect_one(family, target, until)
+    for family, _, _, _, target in found:
+        if not insecure and not (str(target[0]) == "::1" or str(target[0]).startswith("127.")):
+            raise Failure(4, f"address {text(address)} is plain HTTP beyond loopback: it needs the line `insecure yes`")
+        try:
+            return connect_one(family, target, until)
+        except ConnectionRefusedError:  # the server may listen on one of the addresses of `localhost` only
+            continue
+    raise ConnectionRefusedError("connection refused")
 
 
 def connect_one(family: int, target: object, until: float) -> "_socket.socket":
