@@ -44,7 +44,8 @@ LAYERS = {
 """By the longest prefix of a module's name. `ipamd` itself: settings, logs, errors and what else lies at the top."""
 
 DATABASE = frozenset({"sqlite3"})
-PLUGIN_MAY = frozenset({"posix", "time", "_socket", "select", "json"})
+PLUGIN_MAY = frozenset({"posix", "time", "_socket", "select", "json", "sys"})
+"""Only the first three at its start; that is the plugin's own test."""
 
 
 class Import(NamedTuple):
@@ -87,6 +88,8 @@ def complaint(found: Import) -> str | None:
     assert name is not None, f"{found.module} belongs to no layer"
     rules, top = LAYERS[name], found.names.split(".")[0]
     where = f"{found.module}:{found.line} imports {found.names}"
+    if found.names == "ipamd" and name != "ipamctl":
+        return None
     if top in ("ipamd", "ipamctl", "ipamd_cni", "migrations"):
         target = layer_of(found.names)
         return (
@@ -131,6 +134,7 @@ def test_every_import_follows_the_arrows() -> None:
         ("ipamd.cni.call", "import socket"),
         ("ipamd.api.app", "from ipamd.storage.database import Database"),
         ("ipamd.settings", "from ipamd import main"),
+        ("ipamctl.main", "import ipamd"),
         ("ipamctl.main", "import ipamd.errors"),
         ("ipamd_cni", "import os"),
     ],
