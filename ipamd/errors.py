@@ -40,6 +40,7 @@ _ROWS = (
     ErrorCode("gone", 410, "The data is not kept any more", 7),
     ErrorCode("too_large", 413, "The request is too large", 7),
     ErrorCode("too_many_requests", 429, "Too many requests", 11),
+    ErrorCode("internal", 500, "The server made a mistake", 11),
     ErrorCode("unavailable", 503, "No answer can be had now", 11),
 )
 

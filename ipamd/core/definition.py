@@ -28,6 +28,9 @@ MAX_TEXT_BYTES = 253
 _reclaim = re.compile(r"never|after:([0-9]{1,9})").fullmatch
 
 
+NO_DNS = Dns()
+
+
 class DefinitionError(ValueError):
     """A definition that breaks a rule; the message names the field and the value."""
 
@@ -59,7 +62,7 @@ class PoolText:
     ranges: tuple[tuple[RangeText, ...], ...]
     space: str = DEFAULT_SPACE
     routes: tuple[RouteText, ...] = ()
-    dns: Dns = Dns()
+    dns: Dns = NO_DNS
     strategy: str = Strategy.LOWEST.value
     cooldown_s: int | None = None
     cooldown_min_s: int = 0
