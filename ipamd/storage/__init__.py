@@ -1,0 +1,1 @@
+"""Owns the state on disk: SQLite through SQLAlchemy, nowhere else in the project."""

@@ -1,0 +1,153 @@
+"""Owns the state machine over SQLite: entries of the log become one transaction that also says how far it came.
+
+A crash before COMMIT leaves nothing, one after it leaves all, so that an entry is carried out exactly once. What an
+entry does depends on the log and the state alone. Nothing is half-handled: whatever fails rolls back and goes up.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from ipamd.core.commands import decode_command
+from ipamd.core.decide import Decision, decide, expire
+from ipamd.core.entries import Stamp, decode_entry
+from ipamd.core.ports import Applied, LogEntry
+from ipamd.storage import statements as st
+from ipamd.storage.catalogue import Catalogue
+from ipamd.storage.compiled import sql, value
+from ipamd.storage.database import Database
+from ipamd.storage.errors import Broken, DiskFull
+from ipamd.storage.ops import MAX_KEYED, Ops
+from ipamd.storage.retention import Retention
+from ipamd.storage.tables import meta
+from ipamd.storage.view import SqliteView
+from ipamd.storage.writer import Writer
+
+PRUNE_LIMIT: Final = 256
+"""How much of each kind an entry prunes, beside twice what it adds: pruning keeps up and stays bounded."""
+
+_POSITION = ("applied_index", "applied_term", "log_ms", "wall_ms", "last_id", "last_event")
+_STORE_POSITION: Final = sql(meta.update().values({name: value(name) for name in _POSITION}))
+_FULL: Final = sqlite3.SQLITE_FULL
+
+
+class SqliteMachine:
+    """Applies the log to a database: core.ports.StateMachine. All calls come from one thread."""
+
+    _index: int
+    _term: int
+    _stamp: Stamp
+    _due: int | None
+    _due_known: bool
+
+    def __init__(self, database: Database, catalogue: Catalogue | None = None, max_keyed: int = MAX_KEYED) -> None:
+        self._database = database
+        self._connection = database.writer
+        self._catalogue = catalogue or Catalogue()
+        self._max_keyed = max_keyed
+        self._load()
+
+    @property
+    def applied(self) -> tuple[int, int]:
+        """Index and term of the last entry applied; (1, 0) at the very start."""
+        return self._index, self._term
+
+    @property
+    def log_ms(self) -> int:
+        """The log clock of the last entry applied."""
+        return self._stamp.log_ms
+
+    @property
+    def wall_ms(self) -> int:
+        """The wall clock of the last entry applied: it never falls."""
+        return self._stamp.wall_ms
+
+    @property
+    def next_due_log_ms(self) -> int | None:
+        """When the earliest hold, cooldown, quarantine, tombstone or stored outcome ends; None: nothing waits."""
+        if not self._due_known:
+            times = [time for (time,) in self._connection.execute(st.NEXT_DUE) if time is not None]
+            self._due, self._due_known = min(times, default=None), True
+        return self._due
+
+    @property
+    def view(self) -> SqliteView:
+        """What the machine decides from."""
+        return self._view
+
+    def apply(self, entries: Sequence[LogEntry]) -> list[Applied]:
+        """Apply entries in one transaction. Raises DiskFull where it may be tried again; all else is fatal."""
+        self._due_known = False
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            applied = [one for entry in entries for one in self._apply_entry(entry)]
+            view = self._view
+            position = (self._index, self._term, *self._stamp, view.last_id, view.last_event)
+            self._connection.execute(_STORE_POSITION, position)
+            self._connection.execute("COMMIT")
+        except sqlite3.OperationalError as error:
+            self._undo()
+            if error.sqlite_errorcode & 0xFF == _FULL:
+                raise DiskFull("no space is left for the state database") from error
+            raise
+        except BaseException:
+            self._undo()
+            raise
+        return applied
+
+    def checkpoint(self) -> int:
+        """Make what is applied durable; the index up to which it surely is."""
+        busy, pages, written = self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        if busy or written < pages:  # a reader still needs the database file as it was
+            self._database.sync_wal()
+        return self._index
+
+    def close(self) -> None:
+        """Close the database's writer."""
+        self._database.close()
+
+    def _apply_entry(self, entry: LogEntry) -> Iterator[Applied]:
+        if entry.index != self._index + 1:
+            raise Broken(f"entry {entry.index} of the log does not follow entry {self._index}, which was applied last")
+        self._index, self._term = entry.index, entry.term
+        if not entry.data:
+            return
+        content = decode_entry(entry.data)
+        stamp = self._stamp = Stamp(max(content.stamp.log_ms, self.log_ms), max(content.stamp.wall_ms, self.wall_ms))
+        events_before = self._view.last_event
+        self._carry_out(expire(self._view, stamp))
+        for item in content.items:
+            outcome = self._ops.known(item)
+            if outcome is None:
+                decision = decide(self._view, decode_command(item.command), stamp)
+                self._carry_out(decision)
+                outcome = decision.outcome
+                self._ops.keep(item, outcome, entry.index, stamp.log_ms)
+            yield Applied(item.op, entry.index, outcome)
+        self._ops.prune(stamp.log_ms, PRUNE_LIMIT + 2 * len(content.items))
+        last_event = self._view.last_event
+        limit = PRUNE_LIMIT + 2 * (last_event - events_before)
+        self._retention.prune(self._view.settings(), stamp.wall_ms, last_event, limit)
+
+    def _carry_out(self, decision: Decision) -> None:
+        if decision.changes:
+            self._writer.carry_out(decision.changes)
+            self._view.last_id, self._view.last_event = decision.last_id, decision.last_event
+
+    def _undo(self) -> None:
+        if self._connection.in_transaction:  # SQLite itself rolls back when the disk is full
+            self._connection.execute("ROLLBACK")
+        self._catalogue.clear()
+        self._load()
+
+    def _load(self) -> None:
+        row = self._connection.execute(st.META).fetchone()
+        _, self._index, self._term, log_ms, wall_ms, last_id, last_event = row
+        self._stamp = Stamp(log_ms, wall_ms)
+        self._view = SqliteView(self._connection, self._catalogue, last_id, last_event)
+        self._writer = Writer(self._view)
+        self._ops = Ops(self._connection, self._max_keyed)
+        self._retention = Retention(self._connection)
+        self._due, self._due_known = None, False

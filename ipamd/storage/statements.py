@@ -1,0 +1,170 @@
+"""Owns the statements that decisions read with, compiled once. Parameters are positional, in the order of the text."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlalchemy import ColumnElement, Table, func, literal_column, select, union_all
+
+from ipamd.storage.compiled import sql, value
+from ipamd.storage.tables import (
+    addresses,
+    attachments,
+    boots,
+    cluster,
+    cooling,
+    cursors,
+    members,
+    meta,
+    nodes,
+    ops,
+    pools,
+    quarantine,
+    reservations,
+    settings,
+    tokens,
+    tombstones,
+)
+
+
+def by_key(table: Table) -> str:
+    """The row with a primary key."""
+    return sql(table.select().where(*(column == value(column.name) for column in table.primary_key)))
+
+
+def address_order(table: Table) -> tuple[ColumnElement[int], ColumnElement[bytes]]:
+    """Addresses in the core's order: by family, then numerically."""
+    return func.length(table.c.address), table.c.address
+
+
+META: Final = sql(meta.select())
+CLUSTER: Final = sql(cluster.select())
+MEMBERS: Final = sql(members.select().order_by(members.c.name))
+SETTINGS: Final = sql(settings.select())
+
+_pool = select(pools.c.id, pools.c.revision)
+POOL_BY_NAME: Final = sql(_pool.where(pools.c.name == value("name")))
+POOL_BY_ID: Final = sql(_pool.where(pools.c.id == value("id")))
+POOLS_OF_SPACE: Final = sql(_pool.where(pools.c.space == value("space")).order_by(pools.c.name))
+
+RESERVATION: Final = sql(
+    reservations.select().where(reservations.c.pool_id == value("pool"), reservations.c.pod_ref == value("pod"))
+)
+RESERVATION_BY_ID: Final = by_key(reservations)
+
+_attachment = attachments.select()
+ATTACHMENT_BY_ID: Final = by_key(attachments)
+ATTACHMENTS: Final = sql(
+    _attachment.where(attachments.c.reservation_id == value("reservation")).order_by(attachments.c.ifname)
+)
+ATTACHMENTS_OF_CONTAINER: Final = sql(
+    _attachment.where(
+        attachments.c.container_id == value("container"), attachments.c.ifname == value("ifname")
+    ).order_by(attachments.c.id)
+)
+ATTACHMENTS_OF_NODE: Final = sql(
+    _attachment.where(attachments.c.node == value("node"), attachments.c.id > value("after"))
+    .order_by(attachments.c.id)
+    .limit(value("limit"))
+)
+ATTACHMENTS_OF_POOL: Final = sql(_attachment.where(attachments.c.pool_id == value("pool")).order_by(attachments.c.id))
+
+ASSIGNED: Final = sql(
+    addresses.select()
+    .where(addresses.c.attachment_id == value("attachment"))
+    .order_by(addresses.c.position, *address_order(addresses))
+)
+ASSIGNED_OF_POOL: Final = sql(
+    addresses.select()
+    .where(addresses.c.pool_id == value("pool"), func.length(addresses.c.address) == value("size"))
+    .order_by(addresses.c.space, addresses.c.address)
+)
+HOLDER: Final = by_key(addresses)
+
+COOLING: Final = by_key(cooling)
+COOLING_OF_POD: Final = sql(
+    cooling.select()
+    .where(cooling.c.pool_id == value("pool"), cooling.c.pod_ref == value("pod"), cooling.c.ifname == value("ifname"))
+    .order_by(*address_order(cooling))
+)
+FEW_COOLING: Final = 256
+"""How many of those that cool longest in a space are looked at before the interval in question is."""
+
+_few = (
+    cooling.select()
+    .where(cooling.c.space == value("space"))
+    .order_by(cooling.c.freed_log_ms, *address_order(cooling))
+    .limit(value("few"))
+    .subquery()
+)
+OLDEST_COOLING_OF_FEW: Final = sql(
+    select(_few)
+    .where(
+        _few.c.address >= value("first"),
+        _few.c.address <= value("last"),
+        func.length(_few.c.address) == value("size"),
+        _few.c.hard_until_log_ms <= value("now"),
+    )
+    .order_by(_few.c.freed_log_ms, _few.c.address)
+)
+OLDEST_COOLING: Final = sql(
+    cooling.select()
+    .where(
+        cooling.c.space == value("space"),
+        cooling.c.address >= value("first"),
+        cooling.c.address <= value("last"),
+        func.length(cooling.c.address) == value("size"),
+        cooling.c.hard_until_log_ms <= value("now"),
+    )
+    # abs() keeps the planner from the index by age: here the interval is the narrow way.
+    .order_by(func.abs(cooling.c.freed_log_ms), cooling.c.address)
+    .limit(literal_column("1"))
+)
+QUARANTINE: Final = by_key(quarantine)
+CURSOR: Final = by_key(cursors)
+TOMBSTONE: Final = by_key(tombstones)
+TOMBSTONES_OF_NODE: Final = sql(
+    tombstones.select()
+    .where(tombstones.c.node == value("node"))
+    .order_by(tombstones.c.cni_network, tombstones.c.container_id, tombstones.c.ifname)
+)
+NODE: Final = by_key(nodes)
+BOOT: Final = by_key(boots)
+BOOTS: Final = sql(boots.select().where(boots.c.node == value("node")).order_by(boots.c.ord))
+TOKEN: Final = by_key(tokens)
+
+DUE_HOLDS: Final = sql(
+    _attachment.where(
+        attachments.c.hold_until_log_ms >= literal_column("0"), attachments.c.hold_until_log_ms <= value("now")
+    )
+    .order_by(attachments.c.hold_until_log_ms, attachments.c.id)
+    .limit(value("limit"))
+)
+DUE_COOLING: Final = sql(
+    cooling.select()
+    .where(cooling.c.until_log_ms <= value("now"))
+    .order_by(cooling.c.until_log_ms, cooling.c.space, *address_order(cooling))
+    .limit(value("limit"))
+)
+DUE_QUARANTINES: Final = sql(
+    quarantine.select()
+    .where(quarantine.c.until_log_ms.is_not(None), quarantine.c.until_log_ms <= value("now"))
+    .order_by(quarantine.c.until_log_ms, quarantine.c.space, *address_order(quarantine))
+    .limit(value("limit"))
+)
+DUE_TOMBSTONES: Final = sql(
+    tombstones.select()
+    .where(tombstones.c.until_log_ms <= value("now"))
+    .order_by(tombstones.c.until_log_ms, *tombstones.primary_key)
+    .limit(value("limit"))
+)
+NEXT_DUE: Final = sql(
+    union_all(
+        select(func.min(attachments.c.hold_until_log_ms)).where(attachments.c.hold_until_log_ms >= literal_column("0")),
+        select(func.min(cooling.c.until_log_ms)),
+        select(func.min(quarantine.c.until_log_ms)).where(quarantine.c.until_log_ms.is_not(None)),
+        select(func.min(tombstones.c.until_log_ms)),
+        select(func.min(ops.c.expires_log_ms)),
+    )
+)
+"""When the earliest of each kind ends; null where there is none."""
