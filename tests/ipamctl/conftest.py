@@ -73,14 +73,11 @@ def handler_of(peer: Peer) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
             self.wfile.write(body)
 
-        do_GET = do_POST = do_PUT = do_DELETE = handle_any
-
-        def log_message(self, format: str, *args: Any) -> None:
+        def log_message(self, *_args: Any) -> None:
             pass
 
-        def address_string(self) -> str:
-            return "peer"
-
+    for method in ("GET", "POST", "PUT", "DELETE"):
+        setattr(Handler, f"do_{method}", Handler.handle_any)
     return Handler
 
 
@@ -132,8 +129,8 @@ def ctl(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Ctl:
     """Runs ipamctl with arguments, in an environment that says nothing of servers."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
 
-    def run(*args: str, input: str | None = None, env: dict[str, str] | None = None) -> Result:
-        return CliRunner().invoke(cli, args, prog_name="ipamctl", input=input, env=env)
+    def run(*args: str, stdin: str | None = None, env: dict[str, str] | None = None) -> Result:
+        return CliRunner().invoke(cli, args, prog_name="ipamctl", input=stdin, env=env)
 
     return run
 
@@ -142,7 +139,7 @@ def ctl(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Ctl:
 def ask(ctl: Ctl, peer: Peer) -> Ctl:
     """Runs ipamctl against the peer."""
 
-    def run(*args: str, input: str | None = None) -> Result:
-        return ctl("--server", peer.address, *args, input=input)
+    def run(*args: str, stdin: str | None = None) -> Result:
+        return ctl("--server", peer.address, *args, stdin=stdin)
 
     return run

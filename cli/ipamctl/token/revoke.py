@@ -13,4 +13,6 @@ from ipamctl.session import Session, Verb
 @click.pass_obj
 def revoke(session: Session, /, token_id: str) -> None:
     """Revoke a token by its id."""
-    session.show(session.client.write("DELETE", route("tokens", token_id)), lambda _answer: f"{token_id} is revoked")
+    session.show(
+        session.client.write("DELETE", route("tokens", token_id)), lambda _answer: f"token {token_id} is revoked"
+    )

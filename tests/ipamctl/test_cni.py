@@ -1,0 +1,104 @@
+"""The verbs about the CNI plugin: it is put in its place whole, with an interpreter that is there."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from ipamctl.cni.place import place
+
+
+def source() -> bytes:
+    spec = find_spec("ipamd_cni")
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).read_bytes()
+
+
+def test_the_plugin_is_installed_with_the_interpreter_asked_for(ctl, tmp_path):
+    done = ctl("cni", "install", "--bin-dir", str(tmp_path), "--python", sys.executable)
+    target = tmp_path / "ipamd"
+    assert (done.exit_code, done.stdout) == (0, f"installed {target}\n")
+    first, _, rest = target.read_bytes().partition(b"\n")
+    assert first == f"#!{sys.executable} -IS".encode()
+    assert rest == source().partition(b"\n")[2]
+    assert target.stat().st_mode & 0o7777 == 0o755
+
+
+def test_by_default_an_interpreter_is_found(ctl, tmp_path):
+    assert ctl("cni", "install", "--bin-dir", str(tmp_path)).exit_code == 0
+    interpreter = (tmp_path / "ipamd").read_bytes().split(b"\n")[0].removeprefix(b"#!").removesuffix(b" -IS")
+    assert os.access(interpreter, os.X_OK)
+
+
+def test_installing_again_replaces_the_file_and_leaves_nothing_beside_it(ctl, tmp_path):
+    (tmp_path / "ipamd").write_text("an older one")
+    assert ctl("cni", "install", "--bin-dir", str(tmp_path), "--python", sys.executable).exit_code == 0
+    assert [path.name for path in tmp_path.iterdir() if path.name != "config"] == ["ipamd"]
+    assert b"an older one" not in (tmp_path / "ipamd").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "mode", "part"),
+    [
+        ("python", None, "there is no interpreter"),
+        ("python", 0o644, "is not executable"),
+        ("my python", 0o755, "without white space"),
+        ("p" * 250, 0o755, "too long"),
+    ],
+)
+def test_an_interpreter_that_cannot_run_it_is_refused(ctl, tmp_path, name, mode, part):
+    interpreter = tmp_path / name
+    if mode is not None:
+        interpreter.touch(mode=mode)
+    if mode == 0o644 and os.geteuid() == 0:
+        assert not os.access(interpreter, os.X_OK)
+    (tmp_path / "bin").mkdir()
+    done = ctl("cni", "install", "--bin-dir", str(tmp_path / "bin"), "--python", str(interpreter))
+    assert done.exit_code == 1
+    assert part in done.stderr
+    assert list((tmp_path / "bin").iterdir()) == []
+
+
+def test_a_relative_interpreter_is_refused(ctl, tmp_path):
+    done = ctl("cni", "install", "--bin-dir", str(tmp_path), "--python", "python3")
+    assert done.exit_code == 1
+    assert "not a full path" in done.stderr
+
+
+def test_a_directory_that_is_missing_is_named(ctl, tmp_path):
+    done = ctl("cni", "install", "--bin-dir", str(tmp_path / "none"), "--python", sys.executable)
+    assert done.exit_code == 1
+    assert f"{tmp_path}/none" in done.stderr
+
+
+def test_a_file_that_cannot_be_put_in_place_leaves_nothing(tmp_path):
+    (tmp_path / "ipamd").mkdir()
+    with pytest.raises(IsADirectoryError):
+        place(b"#!x\n", tmp_path / "ipamd")
+    assert [path.name for path in tmp_path.iterdir()] == ["ipamd"]
+
+
+def test_a_configuration_is_sent_to_be_read(ask, peer, tmp_path):
+    conf = tmp_path / "net.conf"
+    conf.write_text('{"name": "net", "ipam": {"type": "ipamd", "pool": "web"}}')
+    answer = {"dialect": "native", "pools": [{"pool": "web", "addresses": ["10.0.0.5/24"]}], "ignored": ["mtu"]}
+    peer.on("POST", "/v1/cni/test", answer)
+    done = ask("cni", "test", str(conf), "--args", "IP=10.0.0.5")
+    assert done.exit_code == 0
+    assert peer.last.body == {
+        "conf": {"name": "net", "ipam": {"type": "ipamd", "pool": "web"}},
+        "args": "IP=10.0.0.5",
+    }
+    for part in ("native", "web", "10.0.0.5/24", "mtu"):
+        assert part in done.stdout
+
+
+def test_a_configuration_that_is_no_json_is_a_usage_error(ask, tmp_path):
+    (tmp_path / "net.conf").write_text("{")
+    assert ask("cni", "test", str(tmp_path / "net.conf")).exit_code == 2
+    assert ask("cni", "test", str(tmp_path / "none.conf")).exit_code == 2
