@@ -11,7 +11,7 @@ from ipamctl.client import route
 from ipamctl.render import columns
 from ipamctl.session import Session, Verb
 
-_NAMES = ("index", "at", "kind", "pool", "pod_ref", "address", "node", "by", "request_id")
+_NAMES = ("index", "at", "kind", "pool", "pod_ref", "address", "node", "by", "request_id", "detail")
 
 
 @click.command(cls=Verb)
@@ -25,4 +25,4 @@ def events(session: Session, /, after: int | None, limit: int | None) -> None:
 
 def _table(answer: Mapping[str, Any]) -> str:
     rows = [[item.get(name) for name in _NAMES] for item in answer["items"]]
-    return columns(("INDEX", "AT", "KIND", "POOL", "POD", "ADDRESS", "NODE", "BY", "REQUEST"), rows)
+    return columns(("INDEX", "AT", "KIND", "POOL", "POD", "ADDRESS", "NODE", "BY", "REQUEST", "DETAIL"), rows)

@@ -6,7 +6,7 @@ import io
 import json
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import yaml
@@ -48,6 +48,23 @@ def fields(pairs: Iterable[tuple[str, Any]]) -> str:
     for name, value in pairs:
         table.add_row(Text(name), Text(cell(value)))
     return _drawn(table)
+
+
+def sections(value: Mapping[str, Any]) -> str:
+    """One object: its fields, then each list of objects in it as a table of its own."""
+    nested = {name: item for name, item in value.items() if _is_list_of_objects(item)}
+    parts = [fields((name, item) for name, item in value.items() if name not in nested)]
+    parts += [_of_objects(items) for items in nested.values()]
+    return "\n\n".join(parts)
+
+
+def _is_list_of_objects(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)
+
+
+def _of_objects(items: list[Mapping[str, Any]]) -> str:
+    names = list(dict.fromkeys(name for item in items for name in item))
+    return columns([printable(name.upper()) for name in names], [[item.get(name) for name in names] for item in items])
 
 
 def cell(value: Any) -> str:

@@ -134,17 +134,17 @@ def test_events_go_on_after_an_index(ask, peer):
     event = {"index": 8, "at": "2030", "kind": "bound", "by": "socket", "request_id": "r", "pod_ref": "d/a"}
     peer.on("GET", "/v1/events", {"items": [event], "next": None})
     lines = ask("events", "--after", "7").stdout.splitlines()
-    assert lines[1].split() == ["8", "2030", "bound", "-", "d/a", "-", "-", "socket", "r"]
+    assert lines[1].split() == ["8", "2030", "bound", "-", "d/a", "-", "-", "socket", "r", "-"]
     assert peer.last.query["after"] == "7"
 
 
 def test_nodes(ask, peer):
-    peer.on("GET", "/v1/nodes", {"items": [{"name": "n1", "bound": 3, "since": "2030"}], "next": None})
-    peer.on("GET", "/v1/nodes/n1", {"name": "n1", "bound": 3})
+    peer.on("GET", "/v1/nodes", {"items": [{"name": "n1", "bound": 3, "boots": 1, "since": "2030"}], "next": None})
+    peer.on("GET", "/v1/nodes/n1", {"name": "n1", "bound": 1, "attachments": [{"pod_ref": "d/a"}]})
     peer.on("POST", "/v1/nodes/n1/rename", {"name": "n2"})
     peer.on("DELETE", "/v1/nodes/n2", None, status=204)
-    assert ask("node", "list").stdout.splitlines()[1].split() == ["n1", "3", "2030"]
-    assert "n1" in ask("node", "show", "n1").stdout
+    assert ask("node", "list").stdout.splitlines()[1].split() == ["n1", "3", "1", "2030"]
+    assert ask("node", "show", "n1").stdout.split() == ["name", "n1", "bound", "1", "POD_REF", "d/a"]
     assert ask("node", "rename", "n1", "n2").stdout == "node n1 is now n2\n"
     assert peer.last.body == {"to": "n2"}
     assert ask("node", "forget", "n2").stdout == "node n2 is forgotten\n"
@@ -171,7 +171,7 @@ def test_a_degraded_cluster_ends_with_status_5(ask, peer, damage):
 
 
 def test_tokens(ask, peer):
-    made = {"id": "t1", "name": "ci", "role": "node", "node": "n1", "token": "ipamd_x"}
+    made = {"id": "t1", "name": "ci", "role": "node", "node": "n1", "secret": "ipamd_x"}
     peer.on("POST", "/v1/tokens", made, status=201)
     peer.on("DELETE", "/v1/tokens/t1", None, status=204)
     done = ask("token", "create", "ci", "--role", "node", "--node", "n1", "--ttl", "60", "-o", "json")
@@ -182,7 +182,7 @@ def test_tokens(ask, peer):
 
 
 def test_a_secret_that_got_lost_is_a_refusal(ask, peer):
-    peer.on("POST", "/v1/tokens", {"id": "t1", "token": None})
+    peer.on("POST", "/v1/tokens", {"id": "t1", "secret": None})
     done = ask("token", "create", "ci", "--role", "reader")
     assert done.exit_code == 1
     assert "revoke the token t1" in done.stderr

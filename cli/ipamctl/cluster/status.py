@@ -22,7 +22,7 @@ def status(context: click.Context) -> None:
     session: Session = context.obj
     answer = session.client.get_or_stale(route("cluster"))
     session.show(answer, _table)
-    if answer["leader"] is None or not all(member["reachable"] for member in answer["members"]):
+    if answer["leader"] is None or any(member["reachable"] is False for member in answer["members"]):
         context.exit(Exit.DEGRADED)
 
 

@@ -21,5 +21,5 @@ def list_(session: Session, /, limit: int | None, cursor: str | None) -> None:
 
 
 def _table(answer: Mapping[str, Any]) -> str:
-    rows = [[item.get(name) for name in ("name", "bound", "since")] for item in answer["items"]]
-    return columns(("NAME", "BOUND", "SINCE"), rows)
+    rows = [[item.get(name) for name in ("name", "bound", "boots", "since")] for item in answer["items"]]
+    return columns(("NAME", "BOUND", "BOOTS", "SINCE"), rows)

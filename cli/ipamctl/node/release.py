@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import click
 
 from ipamctl.client import route
-from ipamctl.render import fields
+from ipamctl.render import sections
 from ipamctl.reservation.table import reservations_table
 from ipamctl.session import Session, Verb
 
@@ -21,11 +18,7 @@ def release(session: Session, /, node: str, yes: bool) -> None:
     """Free all that is bound on a node, for one that is gone for good. Asks before it does."""
     if not yes:
         _confirm(session, node)
-
-    def table(answer: Mapping[str, Any] | None) -> str:
-        return fields({"node": node, **(answer or {})}.items())
-
-    session.show(session.client.write("POST", route("nodes", node, "release"), {}), table)
+    session.show(session.client.write("POST", route("nodes", node, "release"), {}), sections)
 
 
 def _confirm(session: Session, /, node: str) -> None:

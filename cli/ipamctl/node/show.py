@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import click
 
 from ipamctl.client import route
-from ipamctl.render import fields
+from ipamctl.render import sections
 from ipamctl.session import Session, Verb
 
 
@@ -17,8 +14,4 @@ from ipamctl.session import Session, Verb
 @click.pass_obj
 def show(session: Session, /, node: str) -> None:
     """Show what is known of a node."""
-    session.show(session.client.get_or_stale(route("nodes", node)), _table)
-
-
-def _table(answer: Mapping[str, Any]) -> str:
-    return fields(answer.items())
+    session.show(session.client.get_or_stale(route("nodes", node)), sections)

@@ -20,8 +20,7 @@ _BOOLEANS = {"true": True, "yes": True, "false": False, "no": False}
 def set_(session: Session, /, pairs: tuple[str, ...]) -> None:
     """Change settings; the others stay as they are."""
     settings = session.client.get(route("settings"))
-    changed = {**settings, **dict(_read(settings, pairs))}
-    session.show(session.client.write("PUT", route("settings"), changed), settings_table)
+    session.show(session.client.write("PUT", route("settings"), dict(_read(settings, pairs))), settings_table)
 
 
 def _read(settings: Mapping[str, Any], pairs: tuple[str, ...]) -> Iterator[tuple[str, Any]]:

@@ -26,7 +26,7 @@ def create(session: Session, /, **options: Any) -> None:
     """Make a token. Its secret is shown this once."""
     body = {name: value for name, value in options.items() if value is not None}
     answer = session.client.write("POST", route("tokens"), body)
-    if answer.get("token") is None:
+    if answer.get("secret") is None:
         raise Refused(f"the answer with the secret got lost: revoke the token {answer['id']} and make another")
     note("keep the secret now: it is not shown again")
     session.show(answer, _table)
