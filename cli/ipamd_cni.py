@@ -126,7 +126,7 @@ def ask(command: bytes, body: bytes, settings: "dict[bytes, bytes]", fixed: byte
             pass  # it may have answered before it read everything
         return receive(sock, until)
     except (ValueError, OSError) as error:
-        why = "no answer in time" if isinstance(error, _socket.timeout) else str(error)
+        why = "not in time" if isinstance(error, _socket.timeout) else getattr(error, "strerror", None) or str(error)
         raise Failure(11, f"no answer from {text(address)} ({why}): is ipamd running on this node?", sent) from None
     finally:
         if sock is not None:
