@@ -37,13 +37,17 @@ _STATUS = {
 }
 
 
+_MSG_CHARS = 1000
+"""A sentence that quotes what came in is cut here: a runtime writes it into logs and events."""
+
+
 class CniError(Exception):
     """Ends a CNI call. `version` is the configuration's cniVersion, None where it is not known (yet)."""
 
     def __init__(self, code: int, msg: str, details: str = "", version: str | None = None) -> None:
         super().__init__(msg)
         self.code = code
-        self.msg = msg
+        self.msg = msg if len(msg) <= _MSG_CHARS else f"{msg[: _MSG_CHARS - 3]}..."
         self.details = details
         self.version = version
 

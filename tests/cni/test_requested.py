@@ -92,3 +92,7 @@ def test_an_annotated_pool_wins_over_a_single_one(pool: object, pools: tuple[str
     call = read("add", config)
     assert isinstance(call, AddCall)
     assert call.pools == pools
+
+
+def test_a_long_value_does_not_make_a_long_sentence() -> None:
+    assert len(refused("add", conf(runtimeConfig={"ips": ["1" * 100_000]})).msg) == 1000
