@@ -21,13 +21,8 @@ from typing import Any, NoReturn
 from demo.cni import CNI_BIN, Answer, Namespaces, Runtime, Sandbox, inside, why_no_bridge
 from demo.server import BIN, Server
 
-POOL = {
-    "name": "storage",
-    "subnet": "10.128.165.0/24",
-    "range_start": "10.128.165.32",
-    "range_end": "10.128.165.34",
-    "cooldown_s": 0,
-}
+POOL = "storage"
+SUBNET, FIRST, LAST = "10.128.165.0/24", "10.128.165.32", "10.128.165.34"
 PODS = ("default/asdasd-0", "default/asdasd-1", "default/asdasd-2")
 FOURTH = "default/asdasd-3"
 
@@ -38,7 +33,6 @@ class Story:
     def __init__(self, folder: Path, namespaces: Namespaces, no_bridge: str | None) -> None:
         self.server = Server(folder)
         self.plugins = folder / "bin"
-        self.pool_file = folder / "storage.json"
         self.namespaces = namespaces
         self.no_bridge = no_bridge
         self.runtime = Runtime((self.plugins, CNI_BIN), f"unix:{self.server.socket}")
@@ -60,9 +54,8 @@ class Story:
         shell(self.server.command)
         told(f"ready after {self.server.start():.1f} s")
         title("A pool of three addresses")
-        self.pool_file.write_text(json.dumps(POOL, indent=1))
-        told(f"{POOL['subnet']}, limited to {POOL['range_start']} - {POOL['range_end']}")
-        self.ipamctl("pool", "create", "--file", str(self.pool_file))
+        span = ("--range-start", FIRST, "--range-end", LAST)
+        self.ipamctl("pool", "create", POOL, "--subnet", SUBNET, *span, "--cooldown", "0")
         title("The CNI plugin is installed")
         self.plugins.mkdir()
         self.ipamctl("cni", "install", "--bin-dir", str(self.plugins))
@@ -120,7 +113,7 @@ class Story:
             told(f"DEL {sandbox.pod} {short(sandbox)}: {'ok' if answer.status == 0 else answer.said}")
             expect(answer.status == 0, "a DEL succeeds", quiet=True)
         expect(self.held() == [], "nobody holds an address")
-        usage = self.asked("pool", "usage", str(POOL["name"]))["ipv4"]
+        usage = self.asked("pool", "usage", POOL)["ipv4"]
         expect(usage["free"] == usage["total"] == len(PODS), "all three addresses are free")
 
     def sandbox(self, pod: str) -> Sandbox:
@@ -134,7 +127,7 @@ class Story:
         conf: dict[str, Any] = {
             "cniVersion": "1.0.0",
             "name": "storage-net",
-            "ipam": {"type": "ipamd", "pool": POOL["name"]},
+            "ipam": {"type": "ipamd", "pool": POOL},
         }
         bridge = {"type": "bridge", "bridge": self.bridge, "isGateway": False}
         if self.no_bridge is None:
