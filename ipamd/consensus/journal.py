@@ -90,6 +90,22 @@ class Journal(SyncObjJournal):
             found.append(entry)
         return found
 
+    def start_of_newest(self, count: int, size_bytes: int) -> int:
+        """Where to trim to keep the newest `count` entries, or `size_bytes` of them if that is less.
+
+        Only whole segments can go, so what is kept is more than asked for by up to a segment.
+        """
+        index = self.last - count + 1
+        for segment in reversed(self._segments):
+            size_bytes -= segment.end
+            if size_bytes < 0:
+                return max(index, segment.last + 1)
+        return index
+
+    def can_trim(self, index: int) -> bool:
+        """Whether `trim` would drop anything."""
+        return len(self._segments) > 1 and self._segments[1].first <= index
+
     def sync(self) -> None:
         """Put all that was added on the disk.
 
@@ -107,7 +123,7 @@ class Journal(SyncObjJournal):
 
     def trim(self, index: int) -> None:
         """Drop whole segments that hold nothing from `index` on, oldest first. Raises JournalFailed."""
-        while len(self._segments) > 1 and self._segments[1].first <= index:
+        while self.can_trim(index):
             oldest = self._segments.pop(0)
             oldest.close()
             unlink(oldest.path, self._files)

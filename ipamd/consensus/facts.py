@@ -1,0 +1,52 @@
+"""Owns looking at a stopped member's journal without changing a byte of it: what it holds, and what is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from ipamd.consensus.failures import StartRefused
+from ipamd.consensus.files import Files
+from ipamd.consensus.hardstate import Ballot, read_ballot
+from ipamd.consensus.survey import Finding, Scanned, survey
+
+
+class JournalFacts(NamedTuple):
+    """The log from `first` to `last` (`last` 0: there is none), and this member's term and vote."""
+
+    first: int
+    last: int
+    ballot: Ballot | None
+    findings: tuple[Finding, ...]
+    terms: dict[int, int]
+    """Term by index."""
+
+    def term_at(self, index: int) -> int | None:
+        """The term of an entry; None: the journal has no such entry."""
+        return self.terms.get(index)
+
+
+def read_facts(directory: Path, files: Files) -> JournalFacts:
+    """The facts of the journal in a directory. Raises OSError."""
+    found = survey(directory, files)
+    findings = [finding for scanned in found for finding in scanned.findings]
+    ballot = None
+    try:
+        ballot = read_ballot(directory, files)
+    except StartRefused as error:
+        findings.append(Finding(str(error), fatal=True))
+    terms = _terms(found)
+    last = max(terms, default=0)
+    if ballot is None or (terms and ballot.term < terms[last]):
+        term = "none" if ballot is None else ballot.term
+        sentence = f"the journal in {directory} reaches term {terms.get(last, 0)}, but this member's own term is {term}"
+        findings += [Finding(sentence, fatal=True)] if terms.get(last, 0) else []
+    return JournalFacts(min(terms, default=1), last, ballot, tuple(findings), terms)
+
+
+def _terms(found: list[Scanned]) -> dict[int, int]:
+    return {
+        scanned.contents.first + position: term
+        for scanned in found
+        for position, term in enumerate(scanned.contents.terms)
+    }

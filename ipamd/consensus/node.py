@@ -1,0 +1,220 @@
+"""Owns the Raft thread: journal, state machine and engine live in it, everybody else talks to it from outside.
+
+The thread is event-driven: it goes round on each proposal and every 20 ms. While it syncs, what comes in gathers and
+becomes the next entry.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from ipamd.consensus.clock import Chance, Clock
+from ipamd.consensus.failures import JournalFailed, JournalFull
+from ipamd.consensus.figures import Figures
+from ipamd.consensus.files import Files
+from ipamd.consensus.intake import Waiter, check_size
+from ipamd.consensus.limits import Limits
+from ipamd.consensus.replica import Replica
+from ipamd.core.entries import Item
+from ipamd.core.ports import Answer, LogStatus, StateMachine, Unavailable
+
+logger = logging.getLogger(__name__)
+
+_POLL_S = 0.005
+"""How often a start or a stop looks whether it is through."""
+
+
+class RaftNode:
+    """The replicated log as the use cases see it (core.ports.Log). Once started it owns the state machine."""
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        directory: Path,
+        machine: StateMachine,
+        files: Files,
+        clock: Clock,
+        chance: Chance,
+        fatal: Callable[[str], None],
+        limits: Limits | None = None,
+        retryable: tuple[type[Exception], ...] = (),
+    ) -> None:
+        """Open the journal; nothing runs before `start`.
+
+        `fatal` is called with one sentence, in the Raft thread, when the process must stop. `retryable` are what the
+        state machine raises when nothing is wrong but a full disk. Raises StartRefused, JournalFailed.
+        """
+        self._limits = limits or Limits()
+        self._replica = Replica(
+            name=name,
+            directory=directory,
+            machine=machine,
+            files=files,
+            clock=clock,
+            chance=chance,
+            limits=self._limits,
+            retryable=retryable,
+        )
+        self._fatal = fatal
+        self._thread = threading.Thread(target=self._run, name="raft", daemon=True)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._woken = False
+        """A round is queued."""
+
+        self._timer: asyncio.TimerHandle | None = None
+        self._dead = False
+
+    @property
+    def trouble(self) -> str | None:
+        """Why nothing can be proposed here now, as one sentence; None: this member is ready."""
+        return self._replica.trouble
+
+    @property
+    def ready(self) -> bool:
+        """Whether the leader is known and has applied its own first entry, and there is room to write."""
+        return self._replica.trouble is None
+
+    @property
+    def figures(self) -> Figures:
+        """Counters for metrics."""
+        return self._replica.figures
+
+    @property
+    def in_flight(self) -> int:
+        """Proposals and readers that wait or are under way."""
+        return self._replica.intake.in_flight
+
+    async def start(self) -> None:
+        """Start the thread."""
+        self._loop = asyncio.new_event_loop()
+        self._thread.start()
+
+    async def wait_ready(self, timeout_s: float) -> None:
+        """Return once this member is ready. Raises Unavailable."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                while not self.ready:  # noqa: ASYNC110 - a thread without a loop of ours makes it ready
+                    await asyncio.sleep(_POLL_S)
+        except TimeoutError:
+            raise Unavailable(self.trouble or "this member became ready too late", "none") from None
+
+    async def stop(self) -> None:
+        """Take in nothing more, finish what is under way, hand over, sync, close. The state machine is closed too."""
+        self._replica.intake.close("this member is stopping")
+        if self._thread.ident is None:
+            self._replica.close()
+            return
+        tries = int(self._limits.stop_s / _POLL_S)
+        while self.in_flight and tries > 0 and self._thread.is_alive():
+            tries -= 1
+            await asyncio.sleep(_POLL_S)
+        self._stop_loop()
+        while self._thread.is_alive():  # noqa: ASYNC110 - as above
+            await asyncio.sleep(_POLL_S)
+
+    async def propose(self, item: Item, timeout_s: float) -> Answer:
+        """Put a command into the log and wait for its outcome. Raises Unavailable, ValueError for one too large."""
+        check_size(item)
+        answer = await self._wait(item, timeout_s)
+        if not isinstance(answer, Answer):
+            raise TypeError("a proposal was answered as a reader is")
+        return answer
+
+    async def barrier(self, timeout_s: float) -> int:
+        """Wait until this member has applied all that was acknowledged before the call; its index. Raises Unavailable.
+
+        The next entry serves for all who wait, with or without commands in it: whoever applied it has led until then.
+        """
+        index = await self._wait(None, timeout_s)
+        if isinstance(index, Answer):
+            raise TypeError("a reader was answered as a proposal is")
+        return index
+
+    def status(self) -> LogStatus:
+        """What this member knows, without waiting."""
+        return self._replica.status
+
+    async def _wait(self, item: Item | None, timeout_s: float) -> Answer | int:
+        if (trouble := self.trouble) is not None:
+            raise Unavailable(trouble, "none")
+        loop = asyncio.get_running_loop()
+        waiter = Waiter(item, loop, loop.create_future())
+        self._replica.intake.put(waiter)
+        self._wake()
+        timer = loop.call_later(timeout_s, self._time_out, waiter)
+        try:
+            return await waiter.future
+        except asyncio.CancelledError:
+            self._replica.intake.withdraw(waiter)
+            raise
+        finally:
+            timer.cancel()
+
+    def _time_out(self, waiter: Waiter) -> None:
+        withdrawn = self._replica.intake.withdraw(waiter)
+        sure = withdrawn or waiter.item is None
+        waiter.settle(Unavailable("the log did not answer in time", "none" if sure else "unknown"))
+
+    def _wake(self) -> None:
+        """Have the thread go round soon; called from any thread."""
+        if not self._woken and self._loop is not None:
+            self._woken = True
+            with contextlib.suppress(RuntimeError):  # the thread has just ended, and told everybody who waited
+                self._loop.call_soon_threadsafe(self._go_round)
+
+    def _stop_loop(self) -> None:
+        if self._loop is not None:
+            with contextlib.suppress(RuntimeError):  # it has ended already
+                self._loop.call_soon_threadsafe(self._loop.stop)
+
+    # In the Raft thread.
+
+    def _run(self) -> None:
+        loop = self._loop
+        if loop is None:
+            raise RuntimeError("the Raft thread runs before start")
+        loop.call_soon(self._go_round)
+        loop.run_forever()
+        try:
+            if not self._dead:
+                self._finish()
+        finally:
+            loop.close()
+
+    def _go_round(self) -> None:
+        self._woken = False
+        if self._timer is not None:
+            self._timer.cancel()
+        try:
+            more = self._replica.step()
+        except Exception as error:  # noqa: BLE001 - the thread's boundary: what failed is never tried again
+            self._die(error)
+            return
+        if more:
+            self._wake()
+        if not self._woken and self._loop is not None:
+            self._timer = self._loop.call_later(self._limits.tick_s, self._go_round)
+
+    def _finish(self) -> None:
+        try:
+            self._replica.fail_all("this member has stopped")
+            self._replica.close()
+        except Exception as error:  # noqa: BLE001 - as above
+            self._die(error)
+
+    def _die(self, error: Exception) -> None:
+        """Tell everybody who waits, then whoever can end the process."""
+        sentence = str(error)
+        if not isinstance(error, JournalFailed | JournalFull):
+            sentence = f"the log cannot go on: {type(error).__name__}: {error}"
+            logger.error("unexpected in the Raft thread", exc_info=error)
+        self._dead = True
+        self._replica.abandon(sentence)
+        self._stop_loop()
+        self._fatal(sentence)

@@ -1,0 +1,76 @@
+"""Owns a small real state machine: a list in memory. Each start applies the whole journal again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ipamd.core.entries import Stamp, decode_entry
+from ipamd.core.outcomes import Code, Outcome, Refused
+from ipamd.core.ports import Applied, LogEntry
+
+
+class Full(Exception):
+    """What this machine raises when it has no room."""
+
+
+class ListMachine:
+    """Answers each command with its place in the list. `poison` makes it raise; `full` makes it find no room."""
+
+    def __init__(self, poison: bytes = b"poison") -> None:
+        self.commands: list[bytes] = []
+        self.indexes: list[int] = []
+        self.stamps: list[Stamp] = []
+        self.outcomes: dict[bytes, tuple[bytes, Outcome]] = {}
+        self.applied: tuple[int, int] = (1, 0)
+        self.stamp = Stamp(0, 0)
+        self.next_due_log_ms: int | None = None
+        self.poison = poison
+        self.full = False
+        self.closed = False
+        self.durable = 1
+        self.calls = 0
+
+    @property
+    def wall_ms(self) -> int:
+        return self.stamp.wall_ms
+
+    @property
+    def log_ms(self) -> int:
+        return self.stamp.log_ms
+
+    def apply(self, entries: Sequence[LogEntry]) -> list[Applied]:
+        self.calls += 1
+        if self.full:
+            raise Full("the list has no room")
+        found: list[Applied] = []
+        for entry in entries:
+            assert entry.index == self.applied[0] + 1
+            if entry.data:
+                found += self._apply_entry(entry)
+            self.applied = (entry.index, entry.term)
+        return found
+
+    def _apply_entry(self, entry: LogEntry) -> list[Applied]:
+        decoded = decode_entry(entry.data)
+        self.stamp = decoded.stamp
+        self.stamps.append(decoded.stamp)
+        found = []
+        for item in decoded.items:
+            if item.command == self.poison:
+                raise ValueError("poison")
+            fingerprint, outcome = self.outcomes.get(item.op, (item.fingerprint, None))
+            if outcome is None:
+                self.commands.append(item.command)
+                self.indexes.append(entry.index)
+                outcome = Refused(Code.NOT_FOUND, str(len(self.commands)))
+                self.outcomes[item.op] = (item.fingerprint, outcome)
+            elif fingerprint != item.fingerprint:
+                outcome = Refused(Code.IDEMPOTENCY_CONFLICT, "another request")
+            found.append(Applied(item.op, entry.index, outcome))
+        return found
+
+    def checkpoint(self) -> int:
+        return self.durable
+
+    def close(self) -> None:
+        self.closed = True
