@@ -14,6 +14,7 @@ from ipamd.core.ports import Snapshot
 from ipamd.service.exhaustion import describe, excluded_of
 from ipamd.service.pools import find, rehearse
 from ipamd.service.ports import Clock
+from ipamd.service.proposer import refusal, settled
 from ipamd.service.reader import Reader
 from ipamd.service.request import At, Request
 
@@ -61,6 +62,11 @@ class Why:
         )
         return await self._reader.read(lambda snapshot: _explain(snapshot, find(snapshot, pool), add, wall_ms), request)
 
+    async def rehearse(self, add: Add, request: Request) -> At[Granted]:
+        """What an ADD would get now; nothing is changed. Raises ApiError where it would be refused, Unavailable."""
+        wall_ms = self._clock.wall_ms()
+        return await self._reader.read(lambda snapshot: _rehearsed(snapshot, add, wall_ms), request)
+
 
 def _explain(snapshot: Snapshot, pool: Pool, add: Add, wall_ms: int) -> Explained:
     holds = _own_addresses(snapshot, pool, add)
@@ -77,6 +83,13 @@ def _explain(snapshot: Snapshot, pool: Pool, add: Add, wall_ms: int) -> Explaine
         f"{', '.join(new)}, by strategy {pool.definition.strategy}" if new else f"{', '.join(given)}, which it has now"
     )
     return Explained(pool, add.pod_ref, add.ifname, given, None, detail, accounts)
+
+
+def _rehearsed(snapshot: Snapshot, add: Add, wall_ms: int) -> Granted:
+    outcome = rehearse(snapshot, add, wall_ms)
+    if isinstance(outcome, Refused) and outcome.position is not None and outcome.pool is not None:
+        raise refusal(outcome, describe(snapshot, outcome.pool, outcome.position))
+    return settled(outcome, Granted)
 
 
 def _own_addresses(snapshot: Snapshot, pool: Pool, add: Add) -> Sequence[str]:
