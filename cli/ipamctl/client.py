@@ -114,13 +114,23 @@ class Client:
         return answer.value
 
     def pages(
-        self, path: str, query: Query | None = None, *, limit: int | None = None, cursor: str | None = None
+        self,
+        path: str,
+        filters: Query | None = None,
+        *,
+        after: int | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
     ) -> Any:
-        """A list with its pages joined, up to `limit` items; `next` is null at the end of the list. Raises Failure."""
+        """A list with its pages joined, up to `limit` items; `next` is null at the end of the list. Raises Failure.
+
+        `after` says where the first page begins, where the list knows of it; from then on the cursor does.
+        """
         items: list[Any] = []
         while True:
             wanted = PAGE if limit is None else min(PAGE, limit - len(items))
-            page = self.get(path, {**(query or {}), "limit": wanted, "cursor": cursor})
+            place: Query = {"after": after} if cursor is None else {"cursor": cursor}
+            page = self.get(path, {**(filters or {}), "limit": wanted, **place})
             items += page["items"]
             cursor = page["next"]
             if cursor is None or (limit is not None and len(items) >= limit):

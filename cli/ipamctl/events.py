@@ -20,7 +20,7 @@ _NAMES = ("index", "at", "kind", "pool", "pod_ref", "address", "node", "by", "re
 @click.pass_obj
 def events(session: Session, /, after: int | None, limit: int | None) -> None:
     """List what happened, oldest first."""
-    session.show(session.client.pages(route("events"), {"after": after}, limit=limit), _table)
+    session.show(session.client.pages(route("events"), after=after, limit=limit), _table)
 
 
 def _table(answer: Mapping[str, Any]) -> str:

@@ -132,10 +132,13 @@ def test_why_asks_one_pool_or_all(ask, peer):
 
 def test_events_go_on_after_an_index(ask, peer):
     event = {"index": 8, "at": "2030", "kind": "bound", "by": "socket", "request_id": "r", "pod_ref": "d/a"}
-    peer.on("GET", "/v1/events", {"items": [event], "next": None})
+    peer.on("GET", "/v1/events", {"items": [event], "next": "c8"}, {"items": [], "next": None})
     lines = ask("events", "--after", "7").stdout.splitlines()
     assert lines[1].split() == ["8", "2030", "bound", "-", "d/a", "-", "-", "socket", "r", "-"]
-    assert peer.last.query["after"] == "7"
+    assert [asked.query for asked in peer.asked] == [
+        {"after": "7", "limit": "1000"},
+        {"cursor": "c8", "limit": "1000"},
+    ]
 
 
 def test_nodes(ask, peer):
