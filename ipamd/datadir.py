@@ -13,10 +13,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 IDENTITY_FILE = "identity.json"
-DATABASE_FILE = "state.db"
 JOURNAL_DIRECTORY = "journal"
 ADMIN_TOKEN_FILE = "admin.token"  # noqa: S105 - the name of a file
-LOCK_FILE = "lock"
 
 
 class DataDirError(Exception):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,24 +10,25 @@ from ipamd.core.model import Member, Role, Token
 from ipamd.datadir import ADMIN_TOKEN_FILE, DataDirError, Identity, write_durably
 from ipamd.settings import Config
 
-SECRET_BYTES = 32
 ID_BYTES = 16
 ADMIN_NAME = "admin"
 _LEAST_SECRET_CHARACTERS = 16
 
 
 def found_command(
-    config: Config, identity: Identity, secret: str, wall_ms: int, random_bytes: Callable[[int], bytes]
+    config: Config, identity: Identity, digest: bytes, wall_ms: int, random_bytes: Callable[[int], bytes]
 ) -> Found:
-    """What founds a cluster of this one member. A repetition with another id changes nothing."""
+    """What founds a cluster of this one member, `digest` being that of the administrator's secret.
+
+    The first one in the log counts: a repetition, with another id, changes nothing.
+    """
     member = Member(identity.member_name, identity.member_id, str(config.advertise_raft), config.advertise_url)
-    digest = hashlib.sha256(secret.encode()).digest()
     admin = Token(random_bytes(8).hex(), ADMIN_NAME, Role.ADMIN, digest, wall_ms)
     origin = Origin("system", "found")
     return Found(origin, random_bytes(ID_BYTES).hex(), config.first, (member,), admin)
 
 
-def admin_secret(data_dir: Path, random_bytes: Callable[[int], bytes]) -> str:
+def admin_secret(data_dir: Path, new_secret: Callable[[], str]) -> str:
     """The first administrator's secret, on disk before anybody hears of it. Raises DataDirError.
 
     A start that crashed after writing it, and before the cluster was founded, has left one: it is used.
@@ -38,7 +37,7 @@ def admin_secret(data_dir: Path, random_bytes: Callable[[int], bytes]) -> str:
     try:
         secret = file.read_text().strip()
     except FileNotFoundError:
-        secret = base64.urlsafe_b64encode(random_bytes(SECRET_BYTES)).decode().rstrip("=")
+        secret = new_secret()
         write_durably(file, secret.encode() + b"\n")
     except (OSError, ValueError) as error:
         raise DataDirError(f"{file} cannot be read: {error}") from error

@@ -16,7 +16,7 @@ from typing import TextIO
 _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
 _LEVELS = {"WARNING": "warning", "CRITICAL": "error"}
 _QUIET_LOGGERS = {"aiohttp.access": logging.WARNING, "asyncio": logging.WARNING, "pysyncobj": logging.WARNING}
-_SECRET = re.compile(r"(?i)(bearer\s+)[^\s\"']+")
+_SECRET = re.compile(r"((?i:bearer)\s+|ipamd_(?=[A-Za-z0-9_-]{40}))[^\s\"'\\]+")
 
 
 def configure(log_format: str, log_level: str, stream: TextIO | None = None) -> None:

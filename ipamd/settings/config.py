@@ -30,3 +30,7 @@ class Config:
     raft_max_timeout_ms: int
     first: Settings
     """The replicated settings that a new cluster starts with."""
+
+    def full_name(self, name: str) -> str:
+        """A node of this host as all clusters that share the server know it: with `cluster` before it."""
+        return name if self.cluster is None else f"{self.cluster}:{name}"

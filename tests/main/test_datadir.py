@@ -78,26 +78,26 @@ def test_a_renamed_node_is_kept(tmp_path: Path) -> None:
 
 
 def test_the_admin_secret_is_on_disk_and_stays(tmp_path: Path) -> None:
-    secret = admin_secret(tmp_path, lambda count: bytes(range(count)))
+    secret = admin_secret(tmp_path, lambda: "a secret of some length")
     assert (tmp_path / ADMIN_TOKEN_FILE).read_text() == f"{secret}\n"
     assert mode(tmp_path / ADMIN_TOKEN_FILE) == 0o600
-    assert admin_secret(tmp_path, bytes) == secret
+    assert admin_secret(tmp_path, str) == secret == "a secret of some length"
 
 
 @pytest.mark.parametrize("content", ["", "\n", "short\n", "ü" * 20])
 def test_an_admin_token_that_is_none_is_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / ADMIN_TOKEN_FILE).write_text(content)
     with pytest.raises(DataDirError, match=ADMIN_TOKEN_FILE):
-        admin_secret(tmp_path, bytes)
+        admin_secret(tmp_path, str)
 
 
 def test_a_cluster_is_founded_with_this_member_and_the_first_values() -> None:
     config = load({"cooldown_s": "9", "member_name": "n1"}, {}, Host("h", is_container=False))
-    command = found_command(config, WHO, "the secret", 5, bytes)
+    command = found_command(config, WHO, b"digest", 5, bytes)
     assert command.settings.cooldown_s == 9
     assert [(member.name, member.member_id, member.api) for member in command.members] == [
         ("n1", WHO.member_id, "http://127.0.0.1:7480")
     ]
     assert command.token is not None
     assert command.token.role is Role.ADMIN
-    assert b"the secret" not in command.token.digest
+    assert command.token.digest == b"digest"
