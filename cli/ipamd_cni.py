@@ -262,7 +262,7 @@ def check_settings(settings: "dict[bytes, bytes]", path: bytes) -> None:
         raise Failure(4, f"{text(path)}: timeout must be seconds up to 3600, not {text(settings[b'timeout'])}")
     for key, yes, no in ((b"status", b"lenient", b"strict"), (b"insecure", b"yes", b"no")):
         if settings.get(key, no) not in (yes, no):
-            raise Failure(4, f"{text(path)}: {text(key)} must be {text(yes)} or {text(no)}")
+            raise Failure(4, f"{text(path)}: {text(key)} must be {text(yes)} or {text(no)}, not {text(settings[key])}")
 
 
 def read_file(path: bytes, what: str, required: bool = True) -> bytes:
