@@ -6,6 +6,7 @@ import json
 import socketserver
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -85,7 +86,8 @@ class UnixServer(socketserver.ThreadingUnixStreamServer):
     daemon_threads = True
 
 
-def serve(server: socketserver.BaseServer) -> Iterator[None]:
+@contextmanager
+def serving(server: socketserver.BaseServer) -> Iterator[None]:
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
@@ -96,29 +98,38 @@ def serve(server: socketserver.BaseServer) -> Iterator[None]:
         thread.join()
 
 
-def tcp_peer() -> Iterator[Peer]:
-    peer = Peer("")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler_of(peer))
-    peer.address = f"http://127.0.0.1:{server.server_address[1]}"
-    for _ in serve(server):
-        yield peer
+MakePeer = Callable[[Callable[[Any, Any], Any], Any, str], Peer]
 
 
 @pytest.fixture
-def peer() -> Iterator[Peer]:
-    yield from tcp_peer()
+def make_peer() -> Iterator[MakePeer]:
+    """Starts peers: the class of the server, where it listens, and its address as `--server` takes it, without port."""
+    with ExitStack() as stack:
+
+        def make(kind: Callable[[Any, Any], Any], place: Any, address: str) -> Peer:
+            peer = Peer(address)
+            server = kind(place, handler_of(peer))
+            if not isinstance(place, str):
+                peer.address = f"{address}:{server.server_address[1]}"
+            stack.enter_context(serving(server))
+            return peer
+
+        yield make
 
 
 @pytest.fixture
-def other_peer() -> Iterator[Peer]:
-    yield from tcp_peer()
+def peer(make_peer: MakePeer) -> Peer:
+    return make_peer(ThreadingHTTPServer, ("127.0.0.1", 0), "http://127.0.0.1")
 
 
 @pytest.fixture
-def unix_peer(tmp_path: Path) -> Iterator[Peer]:
-    peer = Peer(f"unix:{tmp_path}/s")
-    for _ in serve(UnixServer(f"{tmp_path}/s", handler_of(peer))):
-        yield peer
+def other_peer(make_peer: MakePeer) -> Peer:
+    return make_peer(ThreadingHTTPServer, ("127.0.0.1", 0), "http://127.0.0.1")
+
+
+@pytest.fixture
+def unix_peer(make_peer: MakePeer, tmp_path: Path) -> Peer:
+    return make_peer(UnixServer, f"{tmp_path}/s", f"unix:{tmp_path}/s")
 
 
 Ctl = Callable[..., Result]
