@@ -2,26 +2,62 @@
 
 from __future__ import annotations
 
-from enum import Enum
-
+import msgspec
 from aiohttp import web
+from aiohttp.typedefs import Handler as WebHandler
+from aiohttp.typedefs import Middleware
 
+from ipamd.api.access import Access, Least
+from ipamd.api.body import MAX_BODY_BYTES
+from ipamd.api.endpoint import endpoint
+from ipamd.api.exchange import Exchange, Reply, Route
+from ipamd.api.handlers.cni import cni_endpoint, refuse_unknown
+from ipamd.api.intake import RANDOM, request_id_of
+from ipamd.api.openapi import document
+from ipamd.api.problems import failure_of, respond
+from ipamd.api.routes import ROUTES
+from ipamd.cni.call import VERBS
 from ipamd.service import Services
 
-
-class Access(Enum):
-    """How callers of a listener are told apart."""
-
-    SOCKET = "socket"
-    """The node socket: whoever can open the file is admin."""
-
-    TOKENS = "tokens"
-    """TCP: a bearer token is needed."""
-
-    OPEN = "open"
-    """TCP with `--insecure`: whoever connects is admin."""
+__all__ = ["Access", "build"]
 
 
 def build(services: Services, access: Access) -> web.Application:
     """The application for one kind of listener. Serve it with `ipamd.api.server.Listener`."""
-    raise NotImplementedError
+    app = web.Application(middlewares=[_guard(services)], client_max_size=MAX_BODY_BYTES)
+    app[RANDOM] = services.random
+    for verb in VERBS:
+        app.router.add_post(f"/cni/v1/{verb}", cni_endpoint(services, access, verb))
+    for route in (*ROUTES, _openapi_route()):
+        handler = endpoint(services, access, route)
+        if route.method == "GET":
+            app.router.add_get(route.path, handler)
+        else:
+            app.router.add_route(route.method, route.path, handler)
+    return app
+
+
+def _guard(services: Services) -> Middleware:
+    """Gives the errors of the router, which no handler sees, the shape of all others."""
+
+    @web.middleware
+    async def guard(request: web.Request, handler: WebHandler) -> web.StreamResponse:
+        try:
+            return await handler(request)
+        except web.HTTPException as error:
+            if request.path.startswith("/cni/"):
+                return refuse_unknown(services, request, error)
+            request_id = request_id_of(request.headers, services.random)
+            headers = {"X-Request-Id": request_id, "Ipamd-Index": str(services.log.status().applied)}
+            return respond(failure_of(error), request_id, headers)
+
+    return guard
+
+
+def _openapi_route() -> Route:
+    described = msgspec.Raw(msgspec.json.encode(document(ROUTES)))
+
+    async def openapi(_exchange: Exchange[None, None]) -> Reply:
+        return Reply(None, described)
+
+    return Route("GET", "/openapi.json", openapi, "Describe this API", Least.READER)

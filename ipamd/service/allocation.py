@@ -12,6 +12,7 @@ from ipamd.core.outcomes import Code, Granted, Refused, Released
 from ipamd.core.ports import Snapshot, Unavailable
 from ipamd.errors import ApiError
 from ipamd.service.exhaustion import Exhaustion
+from ipamd.service.pools import find
 from ipamd.service.proposer import Proposer, refusal, settled
 from ipamd.service.reader import Reader
 from ipamd.service.request import At, Request
@@ -59,6 +60,11 @@ class Allocation:
         if found.value is not None:
             raise ApiError("reservation_not_found", found.value)
 
+    async def families(self, pools: Sequence[str], request: Request) -> list[int]:
+        """The families of the addresses that an ADD in these pools gets. Raises ApiError, Unavailable."""
+        found = await self._reader.read(lambda snapshot: _families(snapshot, pools), request)
+        return found.value
+
     async def serves(self, pools: Sequence[str], request: Request) -> str | None:
         """Why no ADD for these pools could be served; None: one could. A full pool is no reason."""
         patient_s = self._reader.now_s() + _QUORUM_WAIT_S
@@ -68,6 +74,10 @@ class Allocation:
         except Unavailable as error:
             return error.detail
         return f"there is no pool {found.value[0]}" if found.value else None
+
+
+def _families(snapshot: Snapshot, pools: Sequence[str]) -> list[int]:
+    return [ranges[0].family for name in pools for ranges in find(snapshot, name).sets]
 
 
 def _unknown_pools(snapshot: Snapshot, pools: Sequence[str]) -> list[str]:

@@ -20,6 +20,7 @@ from ipamd.service.ports import Clock, Facts, Namespaces, Random
 from ipamd.service.proposer import Proposer
 from ipamd.service.reader import Reader
 from ipamd.service.reservations import Reservations
+from ipamd.service.sandboxes import Sandboxes
 from ipamd.service.settings import Settings
 from ipamd.service.tokens import Tokens
 from ipamd.service.why import Why
@@ -32,7 +33,7 @@ class Services:
     log: Log
     clock: Clock
     random: Random
-    namespaces: Namespaces
+    sandboxes: Sandboxes
     facts: Facts
     allocation: Allocation
     collection: Collection
@@ -60,7 +61,7 @@ class Services:
             log=log,
             clock=clock,
             random=random,
-            namespaces=namespaces,
+            sandboxes=Sandboxes(namespaces),
             facts=facts,
             allocation=Allocation(proposer, reader, Exhaustion(reader, clock)),
             collection=collection,

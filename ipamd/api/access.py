@@ -1,0 +1,90 @@
+"""Owns who a caller is, and the rule whether a role may use a route."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+
+from ipamd.core.model import Role
+from ipamd.errors import ApiError
+from ipamd.service.tokens import Tokens
+
+
+class Access(Enum):
+    """How callers of a listener are told apart."""
+
+    SOCKET = "socket"
+    """The node socket: whoever can open the file is admin."""
+
+    TOKENS = "tokens"
+    """TCP: a bearer token is needed."""
+
+    OPEN = "open"
+    """TCP with `--insecure`: whoever connects is admin."""
+
+
+class Least(IntEnum):
+    """The least that a route asks for."""
+
+    ANYBODY = 0
+    READER = 1
+    OPERATOR = 2
+    ADMIN = 3
+
+
+class ForNodes(Enum):
+    """What a route is to the bearer of a `node` token, who stands beside the three."""
+
+    NO = "no"
+    ANY = "any"
+    OWN = "own"
+    """For its own node's things; the handler asks for that."""
+
+
+_RANK = {Role.READER: Least.READER, Role.OPERATOR: Least.OPERATOR, Role.ADMIN: Least.ADMIN}
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks. `by` is for events, `scope` keeps the idempotency keys of two callers apart."""
+
+    by: str
+    scope: str
+    role: Role
+    node: str | None = None
+    """The one node that a `node` token is bound to."""
+
+    local: bool = False
+    """Came over the node socket: its namespaces are those of this host."""
+
+    def may(self, least: Least, nodes: ForNodes) -> bool:
+        """Whether the caller may use a route."""
+        if self.role is Role.NODE:
+            return least is Least.ANYBODY or nodes is not ForNodes.NO
+        return _RANK.get(self.role, Least.ANYBODY) >= least
+
+    def own(self, node: str | None) -> None:
+        """Refuse a node token another node's things. Raises ApiError."""
+        if self.role is Role.NODE and node != self.node:
+            raise ApiError("forbidden", f"this token is bound to node {self.node}")
+
+
+SOCKET_CALLER = Caller("socket", "socket", Role.ADMIN, local=True)
+OPEN_CALLER = Caller("anonymous", "anonymous", Role.ADMIN)
+NOBODY = Caller("nobody", "nobody", Role.ENROL)
+
+_FIXED = {Access.SOCKET: SOCKET_CALLER, Access.OPEN: OPEN_CALLER}
+
+
+def identify(access: Access, authorization: str | None, tokens: Tokens) -> Caller | None:
+    """Who sent a request; None: nobody that is known."""
+    fixed = _FIXED.get(access)
+    if fixed is not None:
+        return fixed
+    scheme, _, secret = (authorization or "").partition(" ")
+    if scheme.lower() != "bearer" or not secret:
+        return None
+    token = tokens.bearer(secret.strip())
+    if token is None:
+        return None
+    return Caller(f"token:{token.name}", f"token:{token.id}", token.role, token.node)

@@ -1,0 +1,80 @@
+"""Owns one request on its way to a handler and back: what the handler is given, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from ipamd.api.access import Caller, ForNodes, Least
+from ipamd.api.query import encode_cursor
+from ipamd.api.schema.common import Items, NoQuery
+from ipamd.errors import ApiError
+from ipamd.service import Services
+from ipamd.service.request import At, Page, Request
+
+B = TypeVar("B")
+Q = TypeVar("Q")
+S = TypeVar("S")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange(Generic[B, Q]):
+    """What a handler is given, parsed. `path` are the variable parts of the path, decoded."""
+
+    services: Services
+    caller: Caller
+    request: Request
+    path: Mapping[str, str]
+    query: Q
+    body: B
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a handler answers. `value` None: no body. `index` None: whatever this member has applied."""
+
+    index: int | None
+    value: Any
+    status: int = 200
+
+
+Handler = Callable[[Exchange[Any, Any]], Awaitable[Reply]]
+
+
+@dataclass(frozen=True)
+class Route:
+    """A row of the route table: what is served, by whom it may be used, and in which shapes."""
+
+    method: str
+    path: str
+    handler: Handler
+    summary: str
+    least: Least
+    nodes: ForNodes = ForNodes.NO
+    body: type | None = None
+    query: type = NoQuery
+    answer: Any = None
+    status: int = 200
+    codes: tuple[str, ...] = field(default=())
+
+    @property
+    def writes(self) -> bool:
+        """Whether an idempotency key means anything here."""
+        return self.method not in {"GET", "HEAD"}
+
+
+def listed(page: At[Page[S]], show: Callable[[S], T], key: Callable[[S], tuple[str | int, ...]]) -> Reply:
+    """A page of a list, with the cursor of what follows."""
+    items, more = page.value
+    cursor = encode_cursor(*key(items[-1])) if more and items else None
+    return Reply(page.index, Items(items=tuple(show(item) for item in items), next=cursor))
+
+
+def checked(check: Callable[[str], str], text: str) -> str:
+    """A variable part of a path that must be a name. Raises ApiError."""
+    try:
+        return check(text)
+    except ValueError as error:
+        raise ApiError("invalid_request", str(error)) from None
