@@ -15,7 +15,12 @@ from typing import TextIO
 
 _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
 _LEVELS = {"WARNING": "warning", "CRITICAL": "error"}
-_QUIET_LOGGERS = {"aiohttp.access": logging.WARNING, "asyncio": logging.WARNING, "pysyncobj": logging.WARNING}
+_QUIET_LOGGERS = {
+    "alembic": logging.WARNING,
+    "aiohttp.access": logging.WARNING,
+    "asyncio": logging.WARNING,
+    "pysyncobj": logging.WARNING,
+}
 _SECRET = re.compile(r"((?i:bearer)\s+|ipamd_(?=[A-Za-z0-9_-]{40}))[^\s\"'\\]+")
 
 

@@ -11,20 +11,19 @@ import sys
 import threading
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from importlib.metadata import version as distribution_version
 from pathlib import Path
 from typing import NoReturn
 
 import click
 import uvloop
 
-from ipamd import datadir, logs, sockets, system
+from ipamd import __version__, datadir, logs, sockets, system
 from ipamd.api.app import Access, build
 from ipamd.api.server import Listener
 from ipamd.consensus.failures import JournalFailed, StartRefused
 from ipamd.consensus.files import OsFiles
 from ipamd.consensus.limits import Limits
-from ipamd.consensus.lock import DirectoryLock
+from ipamd.consensus.lock import lock_data_dir
 from ipamd.consensus.node import RaftNode
 from ipamd.core.commands import encode_command
 from ipamd.core.entries import OP_BYTES, Item
@@ -41,12 +40,9 @@ from ipamd.storage.database import FILE_NAME as DATABASE_FILE
 from ipamd.storage.database import FORMAT, open_database
 from ipamd.storage.errors import DiskFull, StorageError
 from ipamd.storage.machine import SqliteMachine
-from ipamd.storage.migrate import migrate as migrate_database
 from ipamd.storage.snapshot import SqliteState
 
 logger = logging.getLogger("ipamd")
-
-DISTRIBUTION = "ipamd-server"
 
 REFUSALS = (DataDirError, SocketError, StartRefused, JournalFailed, StorageError, Unavailable)
 """Why a start can fail for reasons that its operator can do something about: one sentence, no traceback."""
@@ -127,7 +123,7 @@ async def _running(config: Config) -> AsyncIterator[None]:
     """The whole server, from the data directory up; what was opened last is closed first."""
     async with AsyncExitStack() as stack:
         datadir.prepare(config.data_dir)
-        stack.enter_context(DirectoryLock(config.data_dir))
+        stack.enter_context(lock_data_dir(config.data_dir))
         identity = datadir.claim(config.data_dir, _wanted_identity(config))
         database = open_database(config.data_dir)
         stack.callback(database.close)
@@ -252,7 +248,7 @@ async def _announce(config: Config, node: RaftNode) -> None:
             await asyncio.sleep(RETRY_S)
     where = {"listen": str(config.listen), "socket": str(config.socket), "data_dir": str(config.data_dir)}
     who = {"member": config.member_name, "node": config.node_name}
-    logger.info("ready", extra={**where, **who, "index": index, "version": distribution_version(DISTRIBUTION)})
+    logger.info("ready", extra={**where, **who, "index": index, "version": __version__})
     notify("READY=1")
 
 
@@ -265,8 +261,10 @@ DATA_DIR = click.option(
 @DATA_DIR
 def migrate(data_dir: Path) -> None:
     """Bring the data directory of a stopped server to this program's format. A copy of the old state is kept."""
+    from ipamd.storage.migrate import migrate as migrate_database  # noqa: PLC0415 - slow to load, and serve needs it not
+
     try:
-        with DirectoryLock(_existing(data_dir)):
+        with lock_data_dir(_existing(data_dir)):
             copy = migrate_database(data_dir / DATABASE_FILE)
     except (*REFUSALS, OSError) as error:
         click.echo(f"ipamd: {error}", err=True)
@@ -277,7 +275,7 @@ def migrate(data_dir: Path) -> None:
 @main.command()
 def version() -> None:
     """Print the version of this program, and the format of its state."""
-    click.echo(f"ipamd {distribution_version(DISTRIBUTION)} (state format {FORMAT})")
+    click.echo(f"ipamd {__version__} (state format {FORMAT})")
 
 
 def _existing(data_dir: Path) -> Path:

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from ipamd.core.definition import DefinitionError, check_reclaim
+
 MAX_SOCKET_PATH_BYTES = 107
 """What fits into sockaddr_un beside its closing NUL (unix(7))."""
 
@@ -126,10 +128,10 @@ def _url(value: object) -> str:
 
 
 def _reclaim(value: object) -> str:
-    text = _text(value)
-    if not re.fullmatch(r"never|after:[1-9][0-9]{0,8}", text):
-        raise ValueError("is neither never nor after:SECONDS")
-    return text
+    try:
+        return check_reclaim(_text(value))
+    except DefinitionError:
+        raise ValueError("is neither never nor after:SECONDS") from None
 
 
 def _integer(value: object) -> int:

@@ -9,11 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from enum import StrEnum
 
+from ipamd.core.definition import MAX_SECONDS
 from ipamd.core.model import Settings
 from ipamd.settings import kinds
 from ipamd.settings.kinds import Kind
-
-MAX_SECONDS = 10 * 366 * 86_400
 
 
 class Section(StrEnum):
@@ -59,7 +58,7 @@ _FIRST_KINDS = {
     ),
     "reclaim": (kinds.RECLAIM, "Whether the addresses of a lost node are freed, and how long after it was lost."),
     "node_lost_s": (
-        kinds.integer("SECONDS", 1, MAX_SECONDS),
+        kinds.integer("SECONDS", 0, MAX_SECONDS),
         "How long a node may be silent before it counts as lost.",
     ),
     "evidence_grace_s": (
@@ -67,11 +66,11 @@ _FIRST_KINDS = {
         "How long a binding that a node's report lacks is kept from suspicion.",
     ),
     "tombstone_s": (
-        kinds.integer("SECONDS", 1, MAX_SECONDS),
+        kinds.integer("SECONDS", 0, MAX_SECONDS),
         "How long the mark of a DEL lives, which refuses the ADD that comes after it.",
     ),
     "events_days": (kinds.integer("DAYS", 1, 36_500), "How many days events, and so the history, are kept."),
-    "events_max": (kinds.integer("COUNT", 1_000, 1_000_000_000), "How many events are kept at most."),
+    "events_max": (kinds.integer("COUNT", 1, 1_000_000_000), "How many events are kept at most."),
 }
 
 
