@@ -9,7 +9,7 @@ from ipamd.core.outcomes import Code, Outcome, Refused
 from ipamd.core.ports import Applied, LogEntry
 
 
-class Full(Exception):
+class Full(Exception):  # noqa: N818 - a state
     """What this machine raises when it has no room."""
 
 
