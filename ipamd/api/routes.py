@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from ipamd.api.access import ForNodes, Least
 from ipamd.api.exchange import Route
-from ipamd.api.handlers import addresses, admin, cluster, events, nodes, pools, reservations
+from ipamd.api.handlers import addresses, admin, cluster, cni_test, events, nodes, pools, reservations
 from ipamd.api.schema import addresses as address_shapes
 from ipamd.api.schema import admin as admin_shapes
+from ipamd.api.schema import cni_test as test_shapes
 from ipamd.api.schema import nodes as node_shapes
 from ipamd.api.schema import pools as pool_shapes
 from ipamd.api.schema import reservations as reservation_shapes
 from ipamd.api.schema.common import Items, ListQuery, ReadQuery, SpaceQuery, WriteSpaceQuery
 
 _A, _P, _R, _N, _M = address_shapes, pool_shapes, reservation_shapes, node_shapes, admin_shapes
+_T = test_shapes
 _ANYBODY, _READER, _OPERATOR, _ADMIN = Least.ANYBODY, Least.READER, Least.OPERATOR, Least.ADMIN
 _ANY, _OWN = ForNodes.ANY, ForNodes.OWN
 _FULL = ("pool_exhausted", "address_taken", "address_not_allowed")
@@ -214,6 +216,16 @@ ROUTES: tuple[Route, ...] = (
         query=_M.EventsQuery,
         answer=Items[_M.EventShown],
         codes=("gone",),
+    ),
+    Route(
+        "POST",
+        "/v1/cni/test",
+        cni_test.check_configuration,
+        "Say what an ADD with a network configuration would get",
+        _READER,
+        body=_T.CniTestBody,
+        answer=_T.CniTestShown,
+        codes=("pool_not_found", *_FULL),
     ),
     Route("GET", "/v1/calls", events.list_calls, "List the last CNI calls", _READER, answer=Items[_M.CallShown]),
     Route(
