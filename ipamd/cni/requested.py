@@ -10,8 +10,10 @@ from ipamd.cni.errors import BAD_CONFIG, BAD_ENVIRONMENT, CniError
 from ipamd.core.addresses import Address, AddressError, parse_host
 from ipamd.core.names import InvalidName, check_name
 
-_ANNOTATIONS = "io.kubernetes.cri.pod-annotations"
-_POOL = "ipamd.io/pool"
+ANNOTATIONS = "io.kubernetes.cri.pod-annotations"
+POOL_ANNOTATION = "ipamd.io/pool"
+ADDRESS_ANNOTATION = "ipamd.io/addresses.{}"
+"""For one interface: its name goes where the braces are."""
 
 
 def requested_addresses(conf: Json, ip: str, annotations: Mapping[str, object], ifname: str) -> tuple[Address, ...]:
@@ -24,7 +26,7 @@ def requested_addresses(conf: Json, ip: str, annotations: Mapping[str, object], 
         return _addresses(ips, BAD_CONFIG, "args.cni.ips")
     if ip:
         return _addresses(ip.split(","), BAD_ENVIRONMENT, "IP in CNI_ARGS")
-    key = f"ipamd.io/addresses.{ifname}"
+    key = ADDRESS_ANNOTATION.format(ifname)
     if asked := annotations.get(key):
         return _addresses(config.text(asked, key).split(","), BAD_CONFIG, f"pod annotation {key}")
     return ()
@@ -33,16 +35,16 @@ def requested_addresses(conf: Json, ip: str, annotations: Mapping[str, object], 
 def read_annotations(conf: Json) -> Json:
     """The pod's annotations, as the runtime hands them over. Raises CniError."""
     runtime = config.mapping(conf.get("runtimeConfig"), "runtimeConfig")
-    return config.mapping(runtime.get(_ANNOTATIONS), f"runtimeConfig[{_ANNOTATIONS!r}]")
+    return config.mapping(runtime.get(ANNOTATIONS), f"runtimeConfig[{ANNOTATIONS!r}]")
 
 
 def annotated_pools(pools: tuple[str, ...], annotations: Mapping[str, object]) -> tuple[str, ...]:
     """The pools of a request; a pod's annotation wins over a single one. Raises CniError."""
-    asked = annotations.get(_POOL)
+    asked = annotations.get(POOL_ANNOTATION)
     if not asked or len(pools) != 1:
         return pools
     try:
-        return (check_name(config.text(asked, _POOL), f"pod annotation {_POOL}"),)
+        return (check_name(config.text(asked, POOL_ANNOTATION), f"pod annotation {POOL_ANNOTATION}"),)
     except InvalidName as error:
         raise CniError(BAD_CONFIG, str(error)) from None
 

@@ -100,9 +100,10 @@ def test_anything_else_is_no_answer(peer: Peer, runtime: Runtime, said: bytes) -
 
 
 def test_a_server_that_answers_before_it_has_read_everything_is_heard(runtime: Runtime, peer: Peer) -> None:
-    peer.answers = [answer(b'{"code":7}', 413)]
+    peer.answers, peer.hasty = [answer(b'{"code":7}', 413)], True
     done = runtime.run("ADD", stdin=b"{" + b" " * 1_000_000 + b"}", IPAMD_CNI_ADDRESS=peer.address)
     assert (done.status, done.stdout) == (1, b'{"code":7}')
+    assert len(peer.requests[0].body) < 1_000_000
 
 
 @pytest.mark.parametrize("command", ["ADD", "DEL", "CHECK", "GC", "STATUS"])

@@ -35,8 +35,11 @@ class Request:
 class Peer:
     """Answers every connection with the next of its answers (the last one again and again), and keeps what came.
 
-    An answer of None is silence: the connection stays open without one.
+    An answer of None is silence: the connection stays open without one. A hasty peer answers and closes as soon as it
+    has read the headers.
     """
+
+    hasty = False
 
     def __init__(self, listener: socket.socket, address: str) -> None:
         self.address = address
@@ -65,26 +68,27 @@ class Peer:
                 end, _ = self._listener.accept()
             except OSError:
                 return
-            self._open.append(end)
             request = Request(self._read(end))
             with self.came:
                 said = self.answers[min(len(self.requests), len(self.answers) - 1)]
                 self.requests.append(request)
                 self.came.notify_all()
-            if said is not None:
+            if said is None:
+                self._open.append(end)
+            else:
                 with contextlib.suppress(OSError):  # the plugin may have heard enough
                     end.sendall(said)
                     end.shutdown(socket.SHUT_RDWR)
+                end.close()
 
-    @staticmethod
-    def _read(end: socket.socket) -> bytes:
+    def _read(self, end: socket.socket) -> bytes:
         end.settimeout(5)
         raw = b""
         while b"\r\n\r\n" not in raw:
             raw += end.recv(65536)
         head, _, body = raw.partition(b"\r\n\r\n")
         length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
-        while len(body) < length:
+        while len(body) < length and not self.hasty:
             body += end.recv(65536)
         return head + b"\r\n\r\n" + body
 
