@@ -227,7 +227,15 @@ ROUTES: tuple[Route, ...] = (
         answer=_T.CniTestShown,
         codes=("pool_not_found", *_FULL),
     ),
-    Route("GET", "/v1/calls", events.list_calls, "List the last CNI calls", _READER, answer=Items[_M.CallShown]),
+    Route(
+        "GET",
+        "/v1/calls",
+        events.list_calls,
+        "List the last CNI calls",
+        _READER,
+        query=ListQuery,
+        answer=Items[_M.CallShown],
+    ),
     Route(
         "GET", "/v1/cluster", cluster.get, "Show the cluster", _READER, _ANY, query=ReadQuery, answer=_M.ClusterShown
     ),
@@ -249,7 +257,7 @@ ROUTES: tuple[Route, ...] = (
         body=_M.SettingsBody,
         answer=_M.SettingsShown,
     ),
-    Route("GET", "/v1/tokens", admin.list_tokens, "List tokens", _ADMIN, query=ReadQuery, answer=Items[_M.TokenShown]),
+    Route("GET", "/v1/tokens", admin.list_tokens, "List tokens", _ADMIN, query=ListQuery, answer=Items[_M.TokenShown]),
     Route(
         "POST",
         "/v1/tokens",

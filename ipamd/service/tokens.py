@@ -14,7 +14,7 @@ from ipamd.core.ports import Log
 from ipamd.service.ports import Clock, Random
 from ipamd.service.proposer import Proposer
 from ipamd.service.reader import Reader
-from ipamd.service.request import At, Request
+from ipamd.service.request import At, Page, Request, page_of
 
 PREFIX = "ipamd_"
 """How a secret begins, so that people and scanners know one when they see it."""
@@ -67,9 +67,11 @@ class Tokens:
             return None
         return None if token.expires_ms is not None and token.expires_ms <= self._clock.wall_ms() else token
 
-    async def page(self, request: Request) -> At[tuple[Token, ...]]:
-        """All tokens, by id. Raises Unavailable."""
-        return await self._reader.read(lambda snapshot: tuple(snapshot.tokens()), request)
+    async def page(self, after: str, limit: int, request: Request) -> At[Page[Token]]:
+        """Up to `limit` tokens with ids above `after`, by id. Raises Unavailable."""
+        return await self._reader.read(
+            lambda snapshot: page_of([token for token in snapshot.tokens() if token.id > after], limit), request
+        )
 
     async def create(self, name: str, role: Role, node: str | None, ttl_s: int | None, request: Request) -> At[Minted]:
         """Make a token. Raises ApiError, Unavailable.

@@ -171,7 +171,11 @@ def test_tokens_serve_over_tcp(ctl, told, server, tmp_path):
     assert ctl(*over_tcp, "pool", "list").exit_code == 0
     assert ctl(*over_tcp, "pool", "delete", "nonesuch").exit_code == 1
     assert ctl("--server", server.url, "pool", "list").exit_code == 1
-    assert made["id"] in [item["id"] for item in told("token", "list")["items"]]
+    listed = [item["id"] for item in told("token", "list")["items"]]
+    assert made["id"] in listed
+    first = told("token", "list", "--limit", "1")
+    rest = told("token", "list", "--cursor", first["next"])
+    assert [item["id"] for item in first["items"] + rest["items"]] == listed
     told("token", "revoke", made["id"])
     assert ctl(*over_tcp, "pool", "list").exit_code == 1
 

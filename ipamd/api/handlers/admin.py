@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ipamd.api.exchange import Exchange, Reply
+from ipamd.api.exchange import Exchange, Reply, listed
+from ipamd.api.query import decode_cursor
 from ipamd.api.schema.admin import SettingsBody, TokenBody, show_minted, show_settings, show_token
-from ipamd.api.schema.common import Items, ReadQuery
+from ipamd.api.schema.common import ListQuery, ReadQuery
 from ipamd.core.model import Role
 
 
@@ -22,10 +23,12 @@ async def put_settings(exchange: Exchange[SettingsBody, Any]) -> Reply:
     return Reply(done.index, show_settings(done.value.settings))
 
 
-async def list_tokens(exchange: Exchange[None, ReadQuery]) -> Reply:
-    """All tokens, by id."""
-    found = await exchange.services.tokens.page(exchange.request)
-    return Reply(found.index, Items(items=tuple(show_token(token) for token in found.value)))
+async def list_tokens(exchange: Exchange[None, ListQuery]) -> Reply:
+    """Tokens, by id."""
+    query = exchange.query
+    (after,) = ("",) if query.cursor is None else decode_cursor(query.cursor, tuple[str])
+    page = await exchange.services.tokens.page(after, query.limit, exchange.request)
+    return listed(page, show_token, lambda token: (token.id,))
 
 
 async def create_token(exchange: Exchange[TokenBody, Any]) -> Reply:

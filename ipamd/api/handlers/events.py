@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ipamd.api.exchange import Exchange, Reply, listed
 from ipamd.api.query import decode_cursor
 from ipamd.api.schema.admin import EventsQuery, show_call, show_event
-from ipamd.api.schema.common import Items
+from ipamd.api.schema.common import ListQuery
 from ipamd.errors import ApiError
+from ipamd.service.request import At
 
 
 async def list_events(exchange: Exchange[None, EventsQuery]) -> Reply:
@@ -23,6 +22,9 @@ async def list_events(exchange: Exchange[None, EventsQuery]) -> Reply:
     return listed(page, show_event, lambda event: (event.index,))
 
 
-async def list_calls(exchange: Exchange[None, Any]) -> Reply:
+async def list_calls(exchange: Exchange[None, ListQuery]) -> Reply:
     """The last CNI calls, newest first."""
-    return Reply(None, Items(items=tuple(show_call(record) for record in exchange.services.calls.latest())))
+    query = exchange.query
+    (before,) = (None,) if query.cursor is None else decode_cursor(query.cursor, tuple[int])
+    page = At(exchange.services.log.status().applied, exchange.services.calls.page(before, query.limit))
+    return listed(page, lambda call: show_call(call.record), lambda call: (call.number,))
