@@ -142,12 +142,12 @@ def _parse_v4(text: str) -> int:
 def _parse_v6(text: str) -> Address:
     if "%" in text:
         raise AddressError(f"{text!r} names a zone, which addresses here do not have")
-    head, colon, tail = text.rpartition(":")
+    plain, (head, colon, tail) = text, text.rpartition(":")
     if "." in tail:  # embedded IPv4 form, read with the same rule for leading zeros
         value = _parse_v4(tail)
-        text = f"{head}{colon}{value >> 16:x}:{value & 0xFFFF:x}"
+        plain = f"{head}{colon}{value >> 16:x}:{value & 0xFFFF:x}"
     try:
-        value = int(IPv6Address(text))
+        value = int(IPv6Address(plain))
     except ValueError:
         raise AddressError(f"{text!r} is not an IP address") from None
     if _MAPPED_FIRST <= value <= _MAPPED_LAST:

@@ -48,7 +48,7 @@ class Codec(Generic[T]):
             raise CodecError(f"unknown kind {data[1]}")
         try:
             value: T = reader(json.loads(data[2:]))
-        except (TypeError, ValueError, IndexError, KeyError) as error:
+        except (TypeError, ValueError, IndexError, KeyError, RecursionError) as error:
             raise CodecError(f"damaged: {error}") from error
         return value
 
