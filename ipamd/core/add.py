@@ -63,12 +63,9 @@ class _Plan:
 
 def add(draft: Draft, command: Add) -> Outcome:
     """Carry out an ADD."""
-    founds: list[_Found] = []
-    for request in command.requests:
-        pool = draft.view.pool(request.pool)
-        if pool is None:
-            return Refused(Code.POOL_NOT_FOUND, f"there is no pool {request.pool}", request.pool)
-        founds.append(_look(draft, command, pool))
+    founds = _look_in_all(draft, command)
+    if isinstance(founds, Refused):
+        return founds
     start = _start(draft, command)
     late = _refuse_late(draft, command, start, founds)
     if late is not None:
@@ -78,6 +75,18 @@ def add(draft: Draft, command: Add) -> Outcome:
         return plans
     grants = tuple(_write(draft, command, start, plan) for plan in plans)
     return Granted(any(found.reservation is None for found in founds), grants)
+
+
+def _look_in_all(draft: Draft, command: Add) -> list[_Found] | Refused:
+    founds: dict[int, _Found] = {}
+    for request in command.requests:
+        pool = draft.view.pool(request.pool)
+        if pool is None:
+            return Refused(Code.POOL_NOT_FOUND, f"there is no pool {request.pool}", request.pool)
+        if pool.id in founds:  # it would get two reservations for one pod
+            return Refused(Code.INVALID_REQUEST, f"pool {pool.name} is asked for twice", pool.name)
+        founds[pool.id] = _look(draft, command, pool)
+    return list(founds.values()) or Refused(Code.INVALID_REQUEST, "no pool is asked for")
 
 
 def _look(draft: Draft, command: Add, pool: Pool) -> _Found:
@@ -165,14 +174,15 @@ def _choose(draft: Draft, command: Add, plans: list[_Plan], place: Place, wanted
 
 def _write(draft: Draft, command: Add, start: Start | None, plan: _Plan) -> Grant:
     found = plan.found
-    reservation = _write_reservation(draft, command, found)
+    reservation = _write_reservation(draft, command, start, found)
+    others = _others(draft, reservation, found)
     attachment = _bind(draft, command, start, found, reservation)
     if attachment != found.mine:
         draft.put(attachment)
     addresses = dict(found.held)
     for position, choice in plan.chosen.items():
         addresses[position] = _assign(draft, found.pool, position, choice, attachment)
-    held = [Held(one, tuple(draft.view.assigned(one.id))) for one in found.attachments if one.ifname != command.ifname]
+    held = [Held(one, tuple(draft.view.assigned(one.id))) for one in others]
     own = tuple(sorted((*addresses.values(), *found.spare), key=lambda one: (one.position, one.address)))
     held.append(Held(attachment, own))
     _tell(draft, command, attachment, plan)
@@ -181,17 +191,35 @@ def _write(draft: Draft, command: Add, start: Start | None, plan: _Plan) -> Gran
     )
 
 
-def _write_reservation(draft: Draft, command: Add, found: _Found) -> Reservation:
+def _write_reservation(draft: Draft, command: Add, start: Start | None, found: _Found) -> Reservation:
     old = found.reservation
     if old is None:
         old = Reservation(draft.new_id(), found.pool.id, command.pod_ref, created_ms=draft.stamp.wall_ms)
-    uids = old.pod_uids
-    if command.pod_uid and command.pod_uid != old.pod_uid:
-        uids = (*uids, command.pod_uid)[-MAX_POD_UIDS:]
+    uids = _with_uid(old.pod_uids, command.pod_uid, newest=not _is_overtaken(start, command.owner, found))
     new = replace(old, pod_uids=uids, pinned=old.pinned or command.pin, note=command.note or old.note)
     if new is not found.reservation and new != found.reservation:
         draft.put(new)
     return new
+
+
+def _with_uid(uids: tuple[str, ...], uid: str | None, *, newest: bool) -> tuple[str, ...]:
+    """The uids with one more. One that comes late goes before the newest, or the living pod would count as earlier."""
+    if uid is None or uid in uids[-1:]:
+        return uids
+    return ((*uids, uid) if newest else (*uids[:-1], uid, *uids[-1:]))[-MAX_POD_UIDS:]
+
+
+def _others(draft: Draft, reservation: Reservation, found: _Found) -> list[Attachment]:
+    """The reservation's attachments on other interfaces. A pin keeps those that are held, too."""
+    others: list[Attachment] = []
+    for one in found.attachments:
+        if found.mine is not None and one.id == found.mine.id:
+            continue
+        kept = replace(one, hold_until_log_ms=FOREVER) if reservation.pinned and one.owner is None else one
+        if kept != one:
+            draft.put(kept)
+        others.append(kept)
+    return others
 
 
 def _bind(draft: Draft, command: Add, start: Start | None, found: _Found, reservation: Reservation) -> Attachment:
@@ -199,10 +227,10 @@ def _bind(draft: Draft, command: Add, start: Start | None, found: _Found, reserv
     mine, owner, now_ms = found.mine, command.owner, draft.stamp.wall_ms
     if owner is None:
         if mine is not None and mine.owner is not None:
-            return mine  # a reservation made ahead finds its pod already there
+            return replace(mine, generation=mine.generation + 1)  # a reservation made ahead finds its pod there
         until = _hold_until(draft, command, reservation)
         if mine is not None:
-            return replace(mine, hold_until_log_ms=until)
+            return replace(mine, generation=mine.generation + 1, hold_until_log_ms=until)
         return Attachment(draft.new_id(), reservation.id, found.pool.id, command.ifname, None, OLDEST, 1, now_ms, until)
     if mine is None:
         return Attachment(
@@ -225,6 +253,11 @@ def _bind(draft: Draft, command: Add, start: Start | None, found: _Found, reserv
 def _started_before(start: Start | None, owner: Owner, mine: Attachment) -> bool:
     """Whether this ADD is older than the binding that is there. Starts compare on one node only."""
     return start is not None and mine.owner is not None and mine.owner.node == owner.node and start < mine.start
+
+
+def _is_overtaken(start: Start | None, owner: Owner | None, found: _Found) -> bool:
+    """Whether an ADD is older than a binding of the same pod, on whatever interface: it is of an earlier pod."""
+    return owner is not None and any(_started_before(start, owner, one) for one in found.attachments)
 
 
 def _same_place(old: Owner | None, new: Owner) -> bool:
@@ -271,9 +304,9 @@ def _change_of_owner(old: Owner | None, new: Owner | None) -> tuple[EventKind | 
         return None, ""
     if old is None:
         return EventKind.BOUND, ""
-    if old.node != new.node:
+    if old.node not in (None, new.node):
         return EventKind.MOVED, f"from node {old.node} container {old.container_id}"
-    if old.container_id != new.container_id:
+    if (old.node, old.container_id) != (new.node, new.container_id):
         return EventKind.REBOUND, f"from container {old.container_id}"
     return None, ""
 

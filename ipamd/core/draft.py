@@ -93,9 +93,9 @@ class Draft:
         known = self.view.boot(node, call.boot_id)
         if known is not None:
             return Start(known.order, call.ns)
+        self.meet_node(node)
         if call.spooled:
             return OLDEST
-        self.meet_node(node)
         boots = self.view.boots(node)
         order = boots[-1].order + 1 if boots else 1
         for old in boots[: max(0, len(boots) + 1 - MAX_BOOTS)]:
