@@ -22,17 +22,18 @@ def place_requested(
 ) -> dict[Place, Address] | Refused:
     """Give each wanted address its set. `held` are, for each pool, the pod's own addresses by position."""
     placed: dict[Place, Address] = {}
+    choices: dict[Address, list[Place]] = {}
     for address in dict.fromkeys(wanted):
-        place = _place(pools, held, address)
-        if place is None:
+        giving = _places(pools, held, address)
+        if not giving:
             return Refused(Code.ADDRESS_NOT_ALLOWED, _why_not(pools, address), pools[0].name)
-        pool = pools[place[0]]
-        own = held[place[0]].get(place[1])
-        if own is not None and own.address != address:
+        pool, own = pools[giving[0][0]], held[giving[0][0]].get(giving[0][1])
+        choices[address] = [place for place in giving if _is_open(held, place, address)]
+        if not choices[address] and own is not None:
             detail = f"pool {pool.name} does not give {address}: the pod already holds {own.address} there"
             return Refused(Code.ADDRESS_NOT_ALLOWED, detail, pool.name)
-        if placed.setdefault(place, address) != address:
-            detail = f"pool {pool.name} gives one address for {address} and {placed[place]}, not both"
+        if not _seat(address, choices, placed, set()):
+            detail = f"pool {pool.name} gives one address for {address} and {placed[choices[address][0]]}, not both"
             return Refused(Code.ADDRESS_NOT_ALLOWED, detail, pool.name)
     return placed
 
@@ -60,16 +61,40 @@ def check_requested(view: View, wish: Wish, address: Address) -> Choice | Refuse
     return Choice(address, order if order is not None else 0, cooling)
 
 
-def _place(pools: Sequence[Pool], held: Sequence[Mapping[int, AssignedAddress]], address: Address) -> Place | None:
-    for number, own in enumerate(held):
-        for position, assigned in own.items():
-            if assigned.address == address:
-                return number, position
-    for number, pool in enumerate(pools):
-        for position, ranges in enumerate(pool.sets):
-            if order_of(ranges, address) is not None:
-                return number, position
-    return None
+def _places(pools: Sequence[Pool], held: Sequence[Mapping[int, AssignedAddress]], address: Address) -> list[Place]:
+    """Where an address can come from: where the pod holds it, else every set that gives it."""
+    own = [
+        (number, position)
+        for number, mine in enumerate(held)
+        for position, assigned in mine.items()
+        if assigned.address == address
+    ]
+    return own or [
+        (number, position)
+        for number, pool in enumerate(pools)
+        for position, ranges in enumerate(pool.sets)
+        if order_of(ranges, address) is not None
+    ]
+
+
+def _is_open(held: Sequence[Mapping[int, AssignedAddress]], place: Place, address: Address) -> bool:
+    """Whether the pod has nothing else in a set."""
+    own = held[place[0]].get(place[1])
+    return own is None or own.address == address
+
+
+def _seat(
+    address: Address, choices: Mapping[Address, list[Place]], placed: dict[Place, Address], tried: set[Place]
+) -> bool:
+    """Give an address one of its places; who sits there moves to another one of its own, if it can."""
+    for place in choices[address]:
+        if place in tried:
+            continue
+        tried.add(place)
+        if place not in placed or _seat(placed[place], choices, placed, tried):
+            placed[place] = address
+            return True
+    return False
 
 
 def _holder(view: View, holder: AssignedAddress) -> str:
