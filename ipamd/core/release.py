@@ -101,29 +101,30 @@ def reclaim(draft: Draft, command: Reclaim) -> Outcome:
     """Free those of the bindings that are still as their proposer saw them."""
     start = draft.start(command.node, command.call) if command.node and command.call else None
     current: list[Attachment] = []
-    for attachment_id, generation in dict.fromkeys((one.attachment_id, one.generation) for one in command.bindings):
-        attachment = draft.view.attachment_by_id(attachment_id)
-        if attachment is None or attachment.generation != generation:
+    bindings = dict.fromkeys(command.bindings)
+    for binding in bindings:
+        attachment = draft.view.attachment_by_id(binding.attachment_id)
+        if attachment is None or attachment.generation != binding.generation:
             continue
         owner = attachment.owner
         if command.node is not None and (owner is None or owner.node != command.node):
             continue
         if start is None or attachment.start <= start:
             current.append(attachment)
-    stale = len(current) < len(command.bindings)
+    stale = len(current) < len(bindings)
     way = free if command.cause is ReclaimCause.POOL_DELETE else let_go
     return Released(way(draft, current, command.cause.value), stale)
 
 
 def let_go(draft: Draft, attachments: Sequence[Attachment], detail: str) -> tuple[LetGo, ...]:
-    """Unbind attachments: kept for the pod where the pool or a pin says so, else freed."""
+    """Unbind attachments: kept for the pod where the pool or a pin says so, else freed. What is held already, goes."""
     items: list[LetGo] = []
     for reservation, pool, group in _grouped(draft, attachments):
         until = _hold_until(draft, pool, reservation)
-        if until is None:
-            items += _free_group(draft, pool, reservation, group, detail)
-        else:
-            items += [_hold(draft, _Subject(pool, reservation, one, detail), until) for one in group]
+        kept = [one for one in group if one.owner is not None and until is not None]
+        if until is not None:
+            items += [_hold(draft, _Subject(pool, reservation, one, detail), until) for one in kept]
+        items += _free_group(draft, pool, reservation, [one for one in group if one not in kept], detail)
     return tuple(items)
 
 
@@ -192,12 +193,11 @@ def _hold_until(draft: Draft, pool: Pool, reservation: Reservation) -> int | Non
 def _hold(draft: Draft, subject: _Subject, until: int) -> LetGo:
     attachment = subject.attachment
     assigned = draft.view.assigned(attachment.id)
-    if attachment.owner is not None:
-        since_ms = draft.stamp.wall_ms
-        held = replace(attachment, owner=None, start=OLDEST, since_ms=since_ms, hold_until_log_ms=until, suspect=False)
-        draft.put(held)
-        for one in assigned:
-            subject.tell(draft, EventKind.HELD, one.address)
+    since_ms = draft.stamp.wall_ms
+    held = replace(attachment, owner=None, start=OLDEST, since_ms=since_ms, hold_until_log_ms=until, suspect=False)
+    draft.put(held)
+    for one in assigned:
+        subject.tell(draft, EventKind.HELD, one.address)
     return subject.gone(assigned, held=True)
 
 
