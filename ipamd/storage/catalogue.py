@@ -25,6 +25,10 @@ class Catalogue:
             stored = self._pools[pool_id] = read_pool(connection, pool_id)
         return stored
 
+    def peek(self, pool_id: int) -> StoredPool | None:
+        """A pool at whatever revision was seen last; None: not seen."""
+        return self._pools.get(pool_id)
+
     def remember(self, stored: StoredPool) -> None:
         """Keep a pool that was just written."""
         self._pools[stored.pool.id] = stored

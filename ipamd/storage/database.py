@@ -37,6 +37,7 @@ class Database:
         self.writer = connect(path, cache_kib=WRITER_CACHE_KIB)
         self.writer.execute("PRAGMA foreign_keys = ON")
         self.writer.execute("PRAGMA synchronous = NORMAL")
+        self.writer.execute("PRAGMA secure_delete = OFF")
         self.writer.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
         self.writer.execute(f"PRAGMA journal_size_limit = {_WAL_KEEP_BYTES}")
 

@@ -12,12 +12,14 @@ from typing import Final
 
 from ipamd.core.commands import decode_command
 from ipamd.core.decide import Decision, decide, expire
-from ipamd.core.entries import Stamp, decode_entry
+from ipamd.core.entries import Item, Stamp, decode_entry
+from ipamd.core.outcomes import Outcome
 from ipamd.core.ports import Applied, LogEntry
 from ipamd.storage import statements as st
 from ipamd.storage.catalogue import Catalogue
 from ipamd.storage.compiled import sql, value
 from ipamd.storage.database import Database
+from ipamd.storage.deadlines import Deadlines
 from ipamd.storage.errors import Broken, DiskFull
 from ipamd.storage.ops import MAX_KEYED, Ops
 from ipamd.storage.retention import Retention
@@ -39,8 +41,6 @@ class SqliteMachine:
     _index: int
     _term: int
     _stamp: Stamp
-    _due: int | None
-    _due_known: bool
 
     def __init__(self, database: Database, catalogue: Catalogue | None = None, max_keyed: int = MAX_KEYED) -> None:
         self._database = database
@@ -67,10 +67,7 @@ class SqliteMachine:
     @property
     def next_due_log_ms(self) -> int | None:
         """When the earliest hold, cooldown, quarantine, tombstone or stored outcome ends; None: nothing waits."""
-        if not self._due_known:
-            times = [time for (time,) in self._connection.execute(st.NEXT_DUE) if time is not None]
-            self._due, self._due_known = min(times, default=None), True
-        return self._due
+        return self._deadlines.ask()
 
     @property
     def view(self) -> SqliteView:
@@ -79,7 +76,6 @@ class SqliteMachine:
 
     def apply(self, entries: Sequence[LogEntry]) -> list[Applied]:
         """Apply entries in one transaction. Raises DiskFull where it may be tried again; all else is fatal."""
-        self._due_known = False
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             applied = [one for entry in entries for one in self._apply_entry(entry)]
@@ -116,20 +112,29 @@ class SqliteMachine:
             return
         content = decode_entry(entry.data)
         stamp = self._stamp = Stamp(max(content.stamp.log_ms, self.log_ms), max(content.stamp.wall_ms, self.wall_ms))
-        events_before = self._view.last_event
-        self._carry_out(expire(self._view, stamp))
+        events_before, limit = self._view.last_event, PRUNE_LIMIT + 2 * len(content.items)
+        if self._deadlines.reached(stamp.log_ms):
+            self._carry_out(expire(self._view, stamp))
+            self._ops.drop_expired(stamp.log_ms, limit)
+            self._deadlines.ask()
         for item in content.items:
-            outcome = self._ops.known(item)
-            if outcome is None:
-                decision = decide(self._view, decode_command(item.command), stamp)
-                self._carry_out(decision)
-                outcome = decision.outcome
-                self._ops.keep(item, outcome, entry.index, stamp.log_ms)
-            yield Applied(item.op, entry.index, outcome)
-        self._ops.prune(stamp.log_ms, PRUNE_LIMIT + 2 * len(content.items))
+            yield Applied(item.op, entry.index, self._carry_out_item(item, stamp))
+        self._ops.drop_excess(limit)
         last_event = self._view.last_event
         limit = PRUNE_LIMIT + 2 * (last_event - events_before)
         self._retention.prune(self._view.settings(), stamp.wall_ms, last_event, limit)
+
+    def _carry_out_item(self, item: Item, stamp: Stamp) -> Outcome:
+        known = self._ops.known(item)
+        if known is not None:
+            return known
+        decision = decide(self._view, decode_command(item.command), stamp)
+        self._carry_out(decision)
+        if item.keep_ms:
+            until_log_ms = stamp.log_ms + item.keep_ms
+            self._ops.keep(item, decision.outcome, self._index, until_log_ms)
+            self._deadlines.note(until_log_ms)
+        return decision.outcome
 
     def _carry_out(self, decision: Decision) -> None:
         if decision.changes:
@@ -147,7 +152,7 @@ class SqliteMachine:
         _, self._index, self._term, log_ms, wall_ms, last_id, last_event = row
         self._stamp = Stamp(log_ms, wall_ms)
         self._view = SqliteView(self._connection, self._catalogue, last_id, last_event)
-        self._writer = Writer(self._view)
+        self._deadlines = Deadlines(self._connection)
+        self._writer = Writer(self._view, self._deadlines)
         self._ops = Ops(self._connection, self._max_keyed)
         self._retention = Retention(self._connection)
-        self._due, self._due_known = None, False

@@ -56,18 +56,18 @@ class Ops:
             return Refused(Code.IDEMPOTENCY_CONFLICT, "the idempotency key was used for another request before")
         return decode_outcome(row[1])
 
-    def keep(self, item: Item, outcome: Outcome, index: int, now_log_ms: int) -> None:
-        """Store an outcome for as long as its item says; 0: not at all."""
-        if not item.keep_ms:
-            return
+    def keep(self, item: Item, outcome: Outcome, index: int, until_log_ms: int) -> None:
+        """Store the outcome of an item until a time on the log's clock."""
         keyed = int(bool(item.fingerprint))
-        until = now_log_ms + item.keep_ms
-        self._run(_INSERT, (None, item.op, item.fingerprint, index, until, keyed, encode_outcome(outcome)))
+        self._run(_INSERT, (None, item.op, item.fingerprint, index, until_log_ms, keyed, encode_outcome(outcome)))
         self._keyed += keyed
 
-    def prune(self, now_log_ms: int, limit: int) -> None:
-        """Drop up to `limit` outcomes that are due, and up to `limit` of the oldest keyed ones above the maximum."""
+    def drop_expired(self, now_log_ms: int, limit: int) -> None:
+        """Drop up to `limit` outcomes that are due."""
         self._keyed -= sum(keyed for (keyed,) in self._run(_DROP_EXPIRED, (now_log_ms, limit)))
+
+    def drop_excess(self, limit: int) -> None:
+        """Drop up to `limit` of the oldest keyed outcomes, as far as there are too many."""
         over = min(limit, self._keyed - self._max_keyed)
         if over > 0:
             self._keyed -= self._run(_DROP_OLDEST_KEYED, (over,)).rowcount

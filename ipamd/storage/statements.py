@@ -67,7 +67,13 @@ ATTACHMENTS_OF_NODE: Final = sql(
     .order_by(attachments.c.id)
     .limit(value("limit"))
 )
-ATTACHMENTS_OF_POOL: Final = sql(_attachment.where(attachments.c.pool_id == value("pool")).order_by(attachments.c.id))
+_of_pool = attachments.join(reservations, attachments.c.reservation_id == reservations.c.id)
+ATTACHMENTS_OF_POOL: Final = sql(
+    select(*attachments.c)
+    .select_from(_of_pool)
+    .where(reservations.c.pool_id == value("pool"))
+    .order_by(attachments.c.id)
+)
 
 ASSIGNED: Final = sql(
     addresses.select()
@@ -75,17 +81,18 @@ ASSIGNED: Final = sql(
     .order_by(addresses.c.position, *address_order(addresses))
 )
 ASSIGNED_OF_POOL: Final = sql(
-    addresses.select()
-    .where(addresses.c.pool_id == value("pool"), func.length(addresses.c.address) == value("size"))
-    .order_by(addresses.c.space, addresses.c.address)
+    select(*addresses.c)
+    .select_from(_of_pool.join(addresses, addresses.c.attachment_id == attachments.c.id))
+    .where(reservations.c.pool_id == value("pool"))
+    .order_by(*address_order(addresses))
 )
 HOLDER: Final = by_key(addresses)
 
 COOLING: Final = by_key(cooling)
 COOLING_OF_POD: Final = sql(
-    cooling.select()
-    .where(cooling.c.pool_id == value("pool"), cooling.c.pod_ref == value("pod"), cooling.c.ifname == value("ifname"))
-    .order_by(*address_order(cooling))
+    cooling.select().where(
+        cooling.c.pool_id == value("pool"), cooling.c.pod_ref == value("pod"), cooling.c.ifname == value("ifname")
+    )
 )
 FEW_COOLING: Final = 256
 """How many of those that cool longest in a space are looked at before the interval in question is."""

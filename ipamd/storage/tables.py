@@ -194,7 +194,6 @@ reservations = _table(
     _int("pinned"),
     _text("note"),
     UniqueConstraint("pool_id", "pod_ref"),
-    _check("pod_uids", "json_valid(pod_uids)"),
     _is_flag("pinned"),
 )
 
@@ -222,7 +221,6 @@ attachments = _table(
     _check("hold", "bound = (hold_until_log_ms IS NULL)"),
     _check("owner", "bound OR coalesce(container_id, node, cni_network, netns, netns_inode) IS NULL"),
 )
-Index(None, attachments.c.pool_id)
 Index(None, attachments.c.container_id, sqlite_where=text("container_id IS NOT NULL"))
 Index(None, attachments.c.node, sqlite_where=text("node IS NOT NULL"))
 Index(None, attachments.c.hold_until_log_ms, sqlite_where=text("hold_until_log_ms >= 0"))
@@ -234,7 +232,7 @@ addresses = _table(
     _text("space"),
     _blob("address"),
     Column("attachment_id", Integer, _parent("attachments.id"), nullable=False),
-    Column("pool_id", Integer, _parent("pools.id"), nullable=False),
+    _int("pool_id"),
     _int("position"),
     _int("prefix"),
     PrimaryKeyConstraint("space", "address"),
@@ -244,7 +242,6 @@ addresses = _table(
     rowid=False,
 )
 Index(None, addresses.c.attachment_id, addresses.c.position)
-Index(None, addresses.c.pool_id)
 
 cooling = _table(
     "cooling",

@@ -91,8 +91,10 @@ class SqliteView:
 
     def range_id(self, pool: Pool, position: int, order: int) -> int:
         """The id of the row of `pool.sets[position][order]`."""
-        row = self._run(st.POOL_BY_ID, (pool.id,)).fetchone()
-        return self.stored(*row).range_ids[position][order]
+        stored = self.catalogue.peek(pool.id)
+        if stored is None or stored.pool is not pool:
+            stored = self.stored(*self._run(st.POOL_BY_ID, (pool.id,)).fetchone())
+        return stored.range_ids[position][order]
 
     def reservation(self, pool_id: int, pod_ref: str) -> Reservation | None:
         return self._one(to_reservation, st.RESERVATION, pool_id, pod_ref)
@@ -119,8 +121,7 @@ class SqliteView:
         return self._all(to_assigned, st.ASSIGNED, attachment_id)
 
     def assigned_of_pool(self, pool_id: int) -> Iterable[AssignedAddress]:
-        for size in (4, 16):
-            yield from map(to_assigned, self._run(st.ASSIGNED_OF_POOL, (pool_id, size)))
+        return map(to_assigned, self._run(st.ASSIGNED_OF_POOL, (pool_id,)))
 
     def holder(self, space: str, address: Address) -> AssignedAddress | None:
         return self._one(to_assigned, st.HOLDER, space, to_blob(address))
@@ -129,7 +130,8 @@ class SqliteView:
         return self._one(to_cooling, st.COOLING, space, to_blob(address))
 
     def cooling_of_pod(self, pool_id: int, pod_ref: str, ifname: str) -> Sequence[Cooling]:
-        return self._all(to_cooling, st.COOLING_OF_POD, pool_id, pod_ref, ifname)
+        found = self._all(to_cooling, st.COOLING_OF_POD, pool_id, pod_ref, ifname)
+        return sorted(found, key=lambda one: one.address) if len(found) > 1 else found  # seldom worth SQLite's sorter
 
     def oldest_cooling(self, space: str, first: Address, last: Address, now_log_ms: int) -> Cooling | None:
         bounds = (to_blob(first), to_blob(last))

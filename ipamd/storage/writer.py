@@ -28,6 +28,7 @@ from ipamd.core.model import (
 from ipamd.storage import rows, tables
 from ipamd.storage import statements as st
 from ipamd.storage.compiled import drop, insert, put, sql, value
+from ipamd.storage.deadlines import Deadlines
 from ipamd.storage.errors import Broken
 from ipamd.storage.pool_rows import StoredPool, pool_row, write_ranges
 from ipamd.storage.spans import FreeSpans
@@ -77,8 +78,9 @@ _ALL_POOLS: Final = sql(
 class Writer:
     """Carries out changes over the writing connection, inside the transaction that its caller began."""
 
-    def __init__(self, view: SqliteView) -> None:
+    def __init__(self, view: SqliteView, deadlines: Deadlines) -> None:
         self._view = view
+        self._deadlines = deadlines
         self._connection: sqlite3.Connection = view.connection
         self._execute = view.connection.cursor().execute
         self._free = FreeSpans(view.connection)
@@ -104,6 +106,7 @@ class Writer:
         statement, row = _PUT[type(record)]
         if self._execute(statement, row(record)).rowcount != 1:
             raise Broken(f"{record} would take an address from its holder")
+        self._deadlines.note_record(record)
         if isinstance(record, Settings):
             self._view.forget_settings()
 

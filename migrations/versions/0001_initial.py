@@ -241,7 +241,6 @@ TABLES = (
         note TEXT NOT NULL,
         CONSTRAINT pk_reservations PRIMARY KEY (id),
         CONSTRAINT uq_reservations_pool_id_pod_ref UNIQUE (pool_id, pod_ref),
-        CONSTRAINT ck_reservations_pod_uids CHECK (json_valid(pod_uids)),
         CONSTRAINT ck_reservations_pinned CHECK (pinned IN (0, 1)),
         CONSTRAINT fk_reservations_pool_id
             FOREIGN KEY(pool_id) REFERENCES pools (id) DEFERRABLE INITIALLY DEFERRED
@@ -312,9 +311,7 @@ TABLES = (
         CONSTRAINT ck_addresses_position CHECK (position >= 0),
         CONSTRAINT ck_addresses_prefix CHECK (prefix BETWEEN 0 AND 8 * length(address)),
         CONSTRAINT fk_addresses_attachment_id
-            FOREIGN KEY(attachment_id) REFERENCES attachments (id) DEFERRABLE INITIALLY DEFERRED,
-        CONSTRAINT fk_addresses_pool_id
-            FOREIGN KEY(pool_id) REFERENCES pools (id) DEFERRABLE INITIALLY DEFERRED
+            FOREIGN KEY(attachment_id) REFERENCES attachments (id) DEFERRABLE INITIALLY DEFERRED
     ) WITHOUT ROWID, STRICT
     """,
 )
@@ -333,10 +330,8 @@ INDEXES = (
     "CREATE INDEX ix_attachments_held ON attachments (pool_id, reservation_id) WHERE bound = 0",
     "CREATE INDEX ix_attachments_hold_until_log_ms ON attachments (hold_until_log_ms) WHERE hold_until_log_ms >= 0",
     "CREATE INDEX ix_attachments_node ON attachments (node) WHERE node IS NOT NULL",
-    "CREATE INDEX ix_attachments_pool_id ON attachments (pool_id)",
     "CREATE INDEX ix_attachments_suspect ON attachments (pool_id, reservation_id) WHERE suspect = 1",
     "CREATE INDEX ix_addresses_attachment_id_position ON addresses (attachment_id, position)",
-    "CREATE INDEX ix_addresses_pool_id ON addresses (pool_id)",
 )
 
 

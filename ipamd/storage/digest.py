@@ -1,0 +1,91 @@
+"""Owns the digest of a state: equal for the same records, whatever the tables, the file or the store they lie in.
+
+Each record goes in by its kind's number and its fields in the byte form of core.codec, in the order of kinds and keys.
+The free spans do not: they follow from the records.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Any, Final
+
+from ipamd.core.changes import Record
+from ipamd.core.codec import Codec
+from ipamd.core.invariants import Records
+from ipamd.core.model import (
+    AssignedAddress,
+    Attachment,
+    Boot,
+    Cluster,
+    Cooling,
+    Cursor,
+    Event,
+    Member,
+    Node,
+    Pool,
+    Quarantine,
+    Reservation,
+    Settings,
+    Token,
+    Tombstone,
+)
+from ipamd.storage import statements as st
+from ipamd.storage.compiled import sql
+from ipamd.storage.records import SqliteRecords
+from ipamd.storage.tables import ops
+
+LEVEL: Final = 1
+"""The digest's own format: members compare digests of one level only."""
+
+_KINDS: Final[dict[int, type[Record]]] = {
+    1: Pool,
+    2: Reservation,
+    3: Attachment,
+    4: AssignedAddress,
+    5: Cooling,
+    6: Quarantine,
+    7: Cursor,
+    8: Tombstone,
+    9: Node,
+    10: Boot,
+    11: Event,
+    12: Settings,
+    13: Token,
+    14: Cluster,
+    15: Member,
+}
+_CODEC: Final[Codec[Any]] = Codec(LEVEL, _KINDS)
+
+_OPS: Final = sql(
+    ops.select()
+    .with_only_columns(ops.c.op, ops.c.fingerprint, ops.c.log_index, ops.c.expires_log_ms, ops.c.outcome)
+    .order_by(ops.c.id)
+)
+
+
+def digest(records: Records) -> str:
+    """SHA-256 over the records and counters of a state, in hex."""
+    return _hex(_parts(records))
+
+
+def machine_digest(connection: sqlite3.Connection) -> str:
+    """SHA-256 over all that decides what comes next: the records, the stored outcomes, the position in the log."""
+    outcomes = connection.execute(_OPS)
+    position = connection.execute(st.META)
+    return _hex(chain(_parts(SqliteRecords(connection)), (repr(row).encode() for row in chain(outcomes, position))))
+
+
+def _parts(records: Records) -> Iterator[bytes]:
+    yield f"{LEVEL} {records.last_id} {records.last_event}".encode()
+    for kind in _KINDS.values():
+        yield from map(_CODEC.encode, records.all(kind))
+
+
+def _hex(parts: Iterable[bytes]) -> str:
+    whole = hashlib.sha256()
+    for part in parts:
+        whole.update(len(part).to_bytes(4, "big") + part)
+    return whole.hexdigest()

@@ -1,0 +1,92 @@
+"""Owns the history of an address: who held it and when, read off its events from the newest to the oldest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Final
+
+from sqlalchemy import ColumnElement, literal_column
+
+from ipamd.core.addresses import Address, to_blob
+from ipamd.core.model import Event, EventKind
+from ipamd.core.ports import HistoryRow
+from ipamd.storage.compiled import sql, value
+from ipamd.storage.rows import to_event
+from ipamd.storage.tables import events
+from ipamd.storage.view import SqliteView
+
+_BEGINS: Final = (EventKind.BOUND, EventKind.HELD, EventKind.REBOUND)
+_ENDS: Final = (EventKind.RELEASED, EventKind.MOVED)
+_NEVER: Final = 2**63 - 1
+
+
+def _one_of(kinds: tuple[EventKind, ...]) -> ColumnElement[bool]:
+    return events.c.kind.in_([literal_column(f"'{kind.value}'") for kind in kinds])
+
+
+_of_address = (events.c.space == value("space")) & (events.c.address == value("address"))
+_BEFORE: Final = sql(
+    events.select()
+    .where(_of_address, events.c.id < value("before"), _one_of(_BEGINS + _ENDS))
+    .order_by(events.c.id.desc())
+)
+_END_AFTER: Final = sql(
+    events.select().where(_of_address, events.c.id >= value("from"), _one_of(_ENDS)).order_by(events.c.id)
+)
+
+
+def read_history(
+    view: SqliteView, space: str, address: Address, before_index: int | None, limit: int
+) -> list[HistoryRow]:
+    """The holdings of an address that began below an index, newest first."""
+    key, before = (space, to_blob(address)), _NEVER if before_index is None else before_index
+    row = view.connection.execute(_END_AFTER, (*key, before)).fetchone()
+    found = map(to_event, view.connection.execute(_BEFORE, (*key, before)))
+    return list(islice(_holdings(view, found, to_event(row) if row else None, space, address), limit))
+
+
+def _holdings(
+    view: SqliteView, found: Iterator[Event], end: Event | None, space: str, address: Address
+) -> Iterator[HistoryRow]:
+    """A holding begins at its oldest event. A move ends it on one node and begins it on another."""
+    first: Event | None = None
+    node: str | None = None
+    for event in found:
+        if event.kind is EventKind.RELEASED:
+            if first is not None:
+                yield _row(first, node, end)
+            first, node, end = None, None, event
+            continue
+        first, node = event, node or event.node
+        if event.kind is EventKind.MOVED:
+            yield _row(first, node, end)
+            first, node, end = None, None, event
+    if first is not None:
+        yield _row(first, node, end)
+    elif end is None:
+        yield from _holder_without_events(view, space, address)
+
+
+def _row(first: Event, node: str | None, end: Event | None) -> HistoryRow:
+    return HistoryRow(
+        first.pool or "",
+        first.pod_ref or "",
+        first.ifname or "",
+        node,
+        first.at_ms,
+        end.at_ms if end else None,
+        first.index,
+        end.index if end else None,
+    )
+
+
+def _holder_without_events(view: SqliteView, space: str, address: Address) -> Iterator[HistoryRow]:
+    """Who holds an address since longer than events are kept: since when is known, at which index is not."""
+    assigned = view.holder(space, address)
+    attachment = assigned and view.attachment_by_id(assigned.attachment_id)
+    reservation = attachment and view.reservation_by_id(attachment.reservation_id)
+    pool = attachment and view.pool_by_id(attachment.pool_id)
+    if attachment and reservation and pool:
+        node = attachment.owner.node if attachment.owner else None
+        yield HistoryRow(pool.name, reservation.pod_ref, attachment.ifname, node, reservation.created_ms, None, 0, None)
