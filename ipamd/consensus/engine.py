@@ -167,9 +167,10 @@ class Engine:
 
     def hasten(self) -> None:
         """Stand for election in time again; a member without peers at once: there is nobody to wait for."""
-        raft = self._raft
-        wait_s = raft._SyncObj__generateRaftTimeout() if raft.otherNodes else 0.0
-        raft._SyncObj__raftElectionDeadline = self._clock.monotonic_s() + wait_s
+        raft, deadline_s = self._raft, -math.inf
+        if raft.otherNodes:
+            deadline_s = self._clock.monotonic_s() + raft._SyncObj__generateRaftTimeout()
+        raft._SyncObj__raftElectionDeadline = deadline_s
 
     def hand_over(self) -> None:
         """Ask the most advanced peer to lead, if this member leads and has one."""

@@ -165,7 +165,7 @@ class SimDisk:
             raise FileExistsError(errno.EEXIST, "File exists")
         return SimFile(self, path, self._change("put", path, None, Inode()))
 
-    def open(self, path: Path, *, writable: bool) -> SimFile:
+    def open(self, path: Path, *, writable: bool) -> SimFile:  # noqa: ARG002 - the layer's interface
         return SimFile(self, path, self.seen[path])
 
     def rename(self, old: Path, new: Path) -> None:
@@ -181,7 +181,7 @@ class SimDisk:
         self.stored = dict(self.seen)
         self.pending.clear()
 
-    def room(self, path: Path) -> Room:
+    def room(self, path: Path) -> Room:  # noqa: ARG002 - likewise
         used = sum(len(one.page) for one in self.seen.values())
         total = self.capacity if self.capacity is not None else 1 << 40
         return Room(max(total - used, 0), total)

@@ -74,7 +74,7 @@ def test_another_term_cuts_the_tail_wherever_it_lies(cut_at: int) -> None:
     journal.add(*entry(30))
     journal.setCurrentTerm(2, "b")
     journal.add(*entry(cut_at, 2))
-    expected = [*added, entry(29), entry(30)][: cut_at - 1] + [entry(cut_at, 2)]
+    expected = [*[*added, entry(29), entry(30)][: cut_at - 1], entry(cut_at, 2)]
     assert content(journal) == expected
     journal.sync()
     fill(journal, 3, term=2)
