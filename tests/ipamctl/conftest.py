@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socketserver
 import threading
 from collections.abc import Callable, Iterator
@@ -138,6 +139,8 @@ Ctl = Callable[..., Result]
 @pytest.fixture
 def ctl(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Ctl:
     """Runs ipamctl with arguments, in an environment that says nothing of servers."""
+    for name in [name for name in os.environ if name.startswith("IPAMCTL_")]:
+        monkeypatch.delenv(name)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
 
     def run(*args: str, stdin: str | None = None, env: dict[str, str] | None = None) -> Result:

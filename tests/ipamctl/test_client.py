@@ -6,6 +6,7 @@ import json
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,20 @@ def silent() -> Iterator[str]:
         sock.bind(("127.0.0.1", 0))
         sock.listen()
         yield f"http://127.0.0.1:{sock.getsockname()[1]}"
+
+
+@pytest.fixture
+def black_hole() -> Iterator[str]:
+    """A server whose queue of connections is full: packets to it are dropped, as behind a dead host."""
+    with ExitStack() as stack:
+        listener = stack.enter_context(socket.socket())
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        for _ in range(3):
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(listener.getsockname())
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
 
 
 @pytest.fixture
@@ -76,6 +91,14 @@ def test_a_silent_server_costs_only_its_share_of_the_time(ctl, peer, silent):
     done = ctl("--timeout", "1", "--server", silent, "--server", peer.address, "pool", "list")
     assert done.exit_code == 0
     assert time.monotonic() - begin < 0.9
+
+
+def test_a_host_behind_a_black_hole_costs_a_second(ctl, peer, black_hole):
+    peer.on("GET", "/v1/pools", POOLS)
+    begin = time.monotonic()
+    done = ctl("--server", black_hole, "--server", peer.address, "pool", "list")
+    assert done.exit_code == 0
+    assert 0.9 < time.monotonic() - begin < 2.5
 
 
 def test_a_write_is_repeated_at_the_next_server_under_the_same_key(ctl, peer, other_peer):
