@@ -9,7 +9,7 @@ import random
 import signal
 import sys
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import NoReturn
@@ -212,8 +212,20 @@ def _services(config: Config, node: RaftNode, state: State) -> Services:
         clock=system.SystemClock(),
         random=system.random_bytes,
         namespaces=system.Namespaces(),
-        facts=Facts(config.member_name, config.node_name, config.cluster),
+        facts=Facts(config.member_name, config.node_name, config.cluster, _keeper_of_node_name(config.data_dir)),
     )
+
+
+def _keeper_of_node_name(data_dir: Path) -> Callable[[str], None]:
+    def keep(name: str) -> None:
+        try:
+            datadir.rename_node(data_dir, name)
+        except DataDirError as error:
+            logger.error("this host is node %s now, but the next start will not know: %s", name, error)  # noqa: TRY400
+        else:
+            logger.info("this host is node %s now: start it with --node-name %s from now on", name, name)
+
+    return keep
 
 
 async def _listen(config: Config, services: Services, stack: AsyncExitStack) -> None:

@@ -10,6 +10,7 @@ from ipamd.core.outcomes import Done, LetGo
 from ipamd.core.ports import NodeRow, Snapshot
 from ipamd.errors import ApiError
 from ipamd.service.collection import Collection, attachments_of_node
+from ipamd.service.ports import Facts
 from ipamd.service.proposer import Proposer
 from ipamd.service.reader import Reader
 from ipamd.service.request import At, Page, Request, page_of
@@ -35,8 +36,8 @@ class ShownNode(NamedTuple):
 class Nodes:
     """The use cases of nodes."""
 
-    def __init__(self, proposer: Proposer, reader: Reader, collection: Collection) -> None:
-        self._proposer, self._reader, self._collection = proposer, reader, collection
+    def __init__(self, proposer: Proposer, reader: Reader, collection: Collection, facts: Facts) -> None:
+        self._proposer, self._reader, self._collection, self._facts = proposer, reader, collection, facts
 
     async def page(self, after: str, limit: int, request: Request) -> At[Page[NodeRow]]:
         """Up to `limit` nodes with names above `after`, by name. Raises Unavailable."""
@@ -52,7 +53,9 @@ class Nodes:
 
     async def rename(self, name: str, to: str, request: Request) -> At[Done]:
         """Give a node another name, with all that it holds. Raises ApiError, Unavailable."""
-        return await self._proposer.carry_out(RenameNode(request.origin, name, to), request, Done)
+        done = await self._proposer.carry_out(RenameNode(request.origin, name, to), request, Done)
+        self._facts.follow(name, to)
+        return done
 
     async def forget(self, name: str, request: Request) -> At[Done]:
         """Forget a node that holds nothing. Raises ApiError, Unavailable."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
 
 
 class Clock(Protocol):
@@ -32,9 +34,25 @@ class Namespaces(Protocol):
         """Whether the namespace seen there once, with that inode, is there still; None: cannot be told."""
 
 
-class Facts(NamedTuple):
-    """Who this process is: its member name, the node name of CNI calls that name none, and the cluster's prefix."""
+def _forget_name(_name: str) -> None:
+    """Nobody has to remember it."""
+
+
+@dataclass(slots=True)
+class Facts:
+    """Who this process is: its member name, the node name of CNI calls that name none, and the cluster's prefix.
+
+    `keep_node` remembers a new name of the node for the next start.
+    """
 
     member: str
     node: str
     cluster: str | None = None
+    keep_node: Callable[[str], None] = _forget_name
+
+    def follow(self, name: str, to: str) -> None:
+        """A node was renamed: if it is the one of this host, answer for it under its new name from now on."""
+        prefix = "" if self.cluster is None else f"{self.cluster}:"
+        if name == prefix + self.node and to.startswith(prefix):
+            self.node = to.removeprefix(prefix)
+            self.keep_node(self.node)

@@ -68,7 +68,7 @@ class Services:
             pools=Pools(proposer, reader, collection, clock),
             reservations=Reservations(reader),
             addresses=Addresses(proposer, reader),
-            nodes=Nodes(proposer, reader, collection),
+            nodes=Nodes(proposer, reader, collection, facts),
             cluster=Cluster(reader, log, clock, facts),
             events=Events(reader),
             settings=Settings(proposer, reader),
