@@ -12,7 +12,7 @@ from aiohttp.typedefs import Handler as WebHandler
 from ipamd.api.access import NOBODY, Access, Caller, ForNodes, Least, identify
 from ipamd.api.body import read_json, shaped
 from ipamd.api.exchange import Exchange, Reply, Route
-from ipamd.api.intake import deadline_after_s, left_ms_of, read_body, request_id_of
+from ipamd.api.intake import SERVER, deadline_after_s, left_ms_of, read_body, request_id_of
 from ipamd.api.problems import failure_of, respond
 from ipamd.api.query import read_query
 from ipamd.errors import ApiError
@@ -99,6 +99,7 @@ def _headers(services: Services, request_id: str, index: int | None, *, stale: b
     headers = {
         "X-Request-Id": request_id,
         "Ipamd-Index": str(services.log.status().applied if index is None else index),
+        "Server": SERVER,
         "Cache-Control": "no-store",
         "X-Content-Type-Options": "nosniff",
     }

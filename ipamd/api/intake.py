@@ -15,6 +15,9 @@ from ipamd.service.ports import Random
 RANDOM: web.AppKey[Random] = web.AppKey("random", Random)
 """Where the application keeps its source of random bytes, for answers that no handler gives."""
 
+SERVER = "ipamd"
+"""What answers call themselves: enough to tell them from those of a proxy, and no versions for strangers."""
+
 BODY_S = 10.0
 """How long a body may take to arrive."""
 

@@ -15,7 +15,7 @@ from aiohttp.typedefs import Handler as WebHandler
 
 from ipamd.api.access import Access, Caller, ForNodes, Least
 from ipamd.api.endpoint import admit
-from ipamd.api.intake import deadline_after_s, read_body, request_id_of
+from ipamd.api.intake import SERVER, deadline_after_s, read_body, request_id_of
 from ipamd.api.problems import failure_of
 from ipamd.cni.call import AddCall, AnyCall, CheckCall, DelCall, GcCall, StatusCall, parse
 from ipamd.cni.errors import NOT_AVAILABLE, CniError, of_api_error, render_error
@@ -64,7 +64,7 @@ def cni_endpoint(services: Services, access: Access, verb: str) -> WebHandler:
             _note(services, verb, progress, failure)
             return _refuse(services, failure, progress)
         _note(services, verb, progress, None)
-        return web.Response(body=body, headers=_headers(progress.request_id))
+        return web.Response(body=body, headers=_headers(services, progress.request_id))
 
     return serve
 
@@ -150,15 +150,16 @@ _VERBS: dict[type[AnyCall], Callable[[_Caller, Any], Awaitable[bytes]]] = {
 }
 
 
-def _headers(request_id: str) -> dict[str, str]:
-    return {"Content-Type": CONTENT_TYPE, "X-Request-Id": request_id}
+def _headers(services: Services, request_id: str) -> dict[str, str]:
+    index = services.log.status().applied
+    return {"Content-Type": CONTENT_TYPE, "X-Request-Id": request_id, "Ipamd-Index": str(index), "Server": SERVER}
 
 
 def _refuse(services: Services, error: CniError, progress: _Progress) -> web.Response:
     call = progress.call
     node, version = (call.node, call.version) if call else (services.facts.node, None)
     body = render_error(version, error, node, progress.request_id)
-    return web.Response(status=error.status, body=body, headers=_headers(progress.request_id))
+    return web.Response(status=error.status, body=body, headers=_headers(services, progress.request_id))
 
 
 def _note(services: Services, verb: str, progress: _Progress, error: CniError | None) -> None:
