@@ -63,6 +63,7 @@ class Replica:
         self._retryable = retryable
         self._log_clock = LogClock(clock)
         self._carried: dict[int, _Carried] = {}
+        self._settled: list[tuple[Waiter, Settled]] = []
         self._leading_term: int | None = None
         self._full: str | None = None
         self._look_at_s = 0.0
@@ -99,6 +100,7 @@ class Replica:
             self._give_up(str(error))
             more = False
         self._observe()
+        self._tell()
         return more
 
     def abandon(self, sentence: str) -> None:
@@ -114,6 +116,7 @@ class Replica:
         self._carried.clear()
         self._settle([(waiter, Unavailable(sentence, "none")) for waiter in waiting])
         self._settle([(waiter, _lost(waiter, sentence)) for waiter in carried])
+        self._tell()
 
     def close(self) -> None:
         """Hand over, sync and close; the state machine too. Raises JournalFull, JournalFailed."""
@@ -166,7 +169,12 @@ class Replica:
         self._settle(settled)
 
     def _settle(self, settled: Sequence[tuple[Waiter, Settled]]) -> None:
-        if settled:
+        self._settled += settled
+
+    def _tell(self) -> None:
+        """Last in a round: whoever is told sees a status that is not older than what it was told."""
+        if self._settled:
+            settled, self._settled = self._settled, []
             self.intake.release(len(settled))
             tell(settled)
 

@@ -60,7 +60,7 @@ class Member:
 
     async def until_fatal(self) -> str:
         async with asyncio.timeout(5):
-            while not self.fatal:
+            while not self.fatal:  # noqa: ASYNC110 - the Raft thread adds to it
                 await asyncio.sleep(0.005)
         return self.fatal[0]
 

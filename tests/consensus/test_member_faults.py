@@ -1,0 +1,180 @@
+"""A member whose disk fails or fills, whose machine fails or fills: it stops with one sentence, or waits and goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from pathlib import Path
+
+import pytest
+
+from ipamd.consensus.failures import StartRefused
+from ipamd.consensus.limits import Limits
+from ipamd.core.ports import Unavailable
+from tests.consensus.journals import content, open_journal
+from tests.consensus.listmachine import ListMachine
+from tests.consensus.members import Member, item, place, running
+from tests.consensus.simdisk import SimDisk
+
+ROOT = Path("/")
+QUICK = Limits(retry_s=0.02, segment_bytes=4096, room_bytes=10_000)
+
+
+async def refused(member: Member) -> Unavailable:
+    with pytest.raises(Unavailable) as caught:
+        await member.node.propose(item(b"refused"), 5)
+    return caught.value
+
+
+async def test_poison_stops_the_member_once_and_for_all() -> None:
+    async with running(ROOT, files=SimDisk()) as member:
+        await member.node.propose(item(b"good"), 5)
+        calls = member.machine.calls
+        with pytest.raises(Unavailable) as caught:
+            await member.node.propose(item(b"poison"), 5)
+        assert caught.value.outcome == "unknown"
+        assert await member.until_fatal() == "the log cannot go on: ValueError: poison"
+        await asyncio.sleep(0.1)
+        assert member.machine.calls == calls + 1
+        assert len(member.fatal) == 1
+        assert (await refused(member)).outcome == "none"
+        assert not member.node.ready
+    assert not member.machine.closed
+
+
+async def until_refused(member: Member, acknowledged: list[bytes]) -> Unavailable:
+    while True:
+        try:
+            await member.node.propose(item(b"x" * 300), 5)
+        except Unavailable as error:
+            return error
+        acknowledged.append(b"x" * 300)
+
+
+def fill_up(disk: SimDisk) -> None:
+    """No room at all, on a disk of some size."""
+    disk.create(ROOT / "ballast").pwrite(bytes(500_000), 0)
+    disk.capacity = sum(len(inode.page) for inode in disk.seen.values())
+
+
+@pytest.mark.parametrize("call", ["pwrite", "datasync"])
+async def test_a_failing_disk_stops_the_member(call: str) -> None:
+    disk = SimDisk()
+    async with running(ROOT, files=disk) as member:
+        disk.fault = lambda name, _: OSError(errno.EIO, "Input/output error") if name == call else None
+        with pytest.raises(Unavailable) as caught:
+            await member.node.propose(item(b"lost"), 5)
+        assert caught.value.outcome == "unknown"
+        assert "Input/output error" in await member.until_fatal()
+        syncs = [name for name, _ in disk.log].count(call)
+        await asyncio.sleep(0.1)
+        assert [name for name, _ in disk.log].count(call) == syncs
+        assert b"lost" not in member.machine.commands
+
+
+async def test_a_full_disk_refuses_with_nothing_changed_until_there_is_room() -> None:
+    disk = SimDisk()
+    async with running(ROOT, files=disk, limits=QUICK) as member:
+        acknowledged = [b"first"]
+        await member.node.propose(item(b"first"), 5)
+        fill_up(disk)
+        refusal = await until_refused(member, acknowledged)
+        assert refusal.outcome == "none"
+        assert member.node.trouble is not None
+        assert "no room for the journal" in member.node.trouble
+        assert not member.node.status().is_leader
+        assert (await refused(member)).outcome == "none"
+        await asyncio.sleep(0.1)
+        assert not member.node.ready
+        disk.capacity = 10**9
+        await member.node.wait_ready(5)
+        acknowledged.append(b"again")
+        await member.node.propose(item(b"again"), 5)
+        assert member.machine.commands == acknowledged
+        assert member.node.figures.full >= 1
+        assert member.fatal == []
+    async with running(ROOT, files=disk.killed()) as member:
+        assert member.machine.commands == acknowledged
+
+
+async def test_a_little_room_is_not_enough() -> None:
+    disk = SimDisk()
+    async with running(ROOT, files=disk, limits=QUICK) as member:
+        fill_up(disk)
+        with pytest.raises(Unavailable):
+            await member.node.propose(item(bytes(5000)), 5)
+        assert disk.capacity is not None
+        disk.capacity += 200
+        await asyncio.sleep(0.1)
+        assert not member.node.ready
+
+
+async def test_a_disk_that_is_full_at_the_start_is_refused() -> None:
+    disk = SimDisk()
+    disk.capacity = 100
+    with pytest.raises(StartRefused, match="make room first"):
+        Member(ROOT, files=disk)
+
+
+async def test_a_machine_without_room_is_tried_again_and_answers_then() -> None:
+    async with running(ROOT, files=SimDisk(), limits=QUICK) as member:
+        member.machine.full = True
+        waiting = asyncio.create_task(member.node.propose(item(b"late"), 5))
+        await asyncio.sleep(0.1)
+        assert not waiting.done()
+        assert member.node.trouble == "the list has no room"
+        assert (await refused(member)).outcome == "none"
+        tries = member.machine.calls
+        member.machine.full = False
+        assert place(await waiting) == 1
+        await member.node.wait_ready(5)
+        assert tries < 20
+        assert member.fatal == []
+
+
+async def test_state_and_journal_must_belong_together() -> None:
+    disk = SimDisk()
+    async with running(ROOT, files=disk) as member:
+        for _ in range(3):
+            await member.node.propose(item(), 5)
+    for applied, sentence in (
+        ((99, 1), r"up to index 99, but the journal holds 1 to \d+; restore"),
+        ((4, 7), "index 4 is of term 7 in the state and of term 1 in the journal"),
+        ((0, 0), "up to index 0"),
+    ):
+        machine = ListMachine()
+        machine.applied = applied
+        with pytest.raises(StartRefused, match=sentence):
+            Member(ROOT, files=disk, machine=machine)
+
+
+async def test_an_entry_of_a_foreign_kind_stops_the_member() -> None:
+    disk = SimDisk()
+    async with running(ROOT, files=disk) as member:
+        await member.node.propose(item(), 5)
+    journal = open_journal(disk, ROOT / "journal")
+    journal.add(b"\x03membership", journal.last + 1, journal.last_term)
+    journal.sync()
+    member = Member(ROOT, files=disk, machine=member.machine)
+    await member.node.start()
+    assert "of a kind that this program does not know" in await member.until_fatal()
+    await member.node.stop()
+
+
+async def test_the_journal_is_trimmed_to_what_the_machine_surely_has() -> None:
+    disk, machine = SimDisk(), ListMachine()
+    limits = Limits(segment_bytes=4096, keep_entries=20)
+    async with running(ROOT, files=disk, limits=limits, machine=machine) as member:
+        for _ in range(100):
+            await member.node.propose(item(bytes(200)), 5)
+        assert open_journal(disk, ROOT / "journal").first == 1
+        machine.durable = machine.applied[0]
+    machine.closed = False
+    async with running(ROOT, files=disk, limits=limits, machine=machine) as member:
+        for _ in range(100):
+            await member.node.propose(item(bytes(200)), 5)
+    journal = open_journal(disk, ROOT / "journal")
+    assert 60 < journal.first < machine.durable
+    assert len(content(journal)) >= 20
+    with pytest.raises(StartRefused, match="up to index 1, but the journal holds"):
+        Member(ROOT, files=disk)
