@@ -86,7 +86,11 @@ class Server:
     def start(self, timeout_s: float = READY_S) -> Self:
         """Start it and wait until it is ready. Raises ServerError."""
         self.spawn()
-        self.wait_ready(timeout_s)
+        try:
+            self.wait_ready(timeout_s)
+        except ServerError:
+            self.kill()
+            raise
         return self
 
     def wait_ready(self, timeout_s: float = READY_S) -> None:
