@@ -9,7 +9,7 @@ from ipamd.core.outcomes import Code, Done, Outcome, Quarantined, Refused, Setti
 
 
 def set_quarantine(draft: Draft, command: SetQuarantine) -> Outcome:
-    """Take an address out of use. Who holds it keeps it until it lets go."""
+    """Take an address out of use. Who holds it keeps it until it lets go; what cools goes on cooling meanwhile."""
     view, space, address = draft.view, command.space, command.address
     pools = view.pools_of_space(space)
     if not any(one.subnet.covers(address) for pool in pools for ranges in pool.sets for one in ranges):
@@ -17,10 +17,8 @@ def set_quarantine(draft: Draft, command: SetQuarantine) -> Outcome:
     now = draft.stamp
     until = None if command.for_s is None else now.log_ms + command.for_s * 1000
     new = Quarantine(space, address, until, command.note, now.wall_ms, draft.origin.by)
-    cooling = view.cooling(space, address)
-    if cooling is not None:
-        draft.drop(cooling)
-    elif view.quarantine(space, address) is None and view.holder(space, address) is None:
+    there = (view.holder(space, address), view.cooling(space, address), view.quarantine(space, address))
+    if not any(there):
         draft.occupy(space, address)
     draft.put(new)
     draft.event(EventKind.QUARANTINED, space=space, address=address, detail=command.note)
@@ -37,9 +35,9 @@ def lift_quarantine(draft: Draft, command: LiftQuarantine) -> Outcome:
 
 
 def end_quarantine(draft: Draft, old: Quarantine, detail: str) -> None:
-    """Drop a quarantine; the address is free unless somebody holds it still."""
-    draft.drop(old)
-    if draft.view.holder(old.space, old.address) is None:
+    """Drop a quarantine; the address is free unless somebody holds it still, or it cools."""
+    draft.lift(old)
+    if not (draft.view.holder(old.space, old.address) or draft.view.cooling(old.space, old.address)):
         draft.vacate(old.space, old.address)
     draft.event(EventKind.UNQUARANTINED, space=old.space, address=old.address, detail=detail)
 

@@ -54,9 +54,12 @@ def order_of(ranges: tuple[Range, ...], address: Address) -> int | None:
 
 def _own_cooling(view: View, wish: Wish) -> Choice | None:
     """What this attachment held last, if it still waits."""
-    for cooling in view.cooling_of_pod(wish.pool.id, wish.pod_ref, wish.ifname):
+    own = view.cooling_of_pod(wish.pool.id, wish.pod_ref, wish.ifname)
+    for cooling in sorted(own, key=lambda one: (-one.freed_log_ms, one.address)):
         order = order_of(wish.ranges, cooling.address)
-        if order is not None and cooling.address not in wish.chosen:
+        if order is None or cooling.address in wish.chosen:
+            continue
+        if view.quarantine(cooling.space, cooling.address) is None:
             return Choice(cooling.address, order, cooling)
     return None
 
@@ -130,10 +133,29 @@ def _oldest_cooling(view: View, wish: Wish) -> Choice | None:
     best: Choice | None = None
     for order, one in enumerate(wish.ranges):
         for span in _without(one.usable, one.family, wish.chosen):
-            first, last = Address(one.family, span.first), Address(one.family, span.last)
-            found = view.oldest_cooling(wish.pool.space, first, last, wish.now_log_ms)
+            found = _oldest_between(view, wish, one.family, span)
             if found and (best is None or best.cooling is None or found.freed_log_ms < best.cooling.freed_log_ms):
                 best = Choice(found.address, order, found)
+    return best
+
+
+def _oldest_between(view: View, wish: Wish, family: int, whole: Span) -> Cooling | None:
+    """The longest cooled address of a span. Around each one in quarantine the search goes on, to its left and right."""
+    best: Cooling | None = None
+    spans = [whole]
+    while spans:
+        span = spans.pop()
+        if span.first > span.last:
+            continue
+        first, last = Address(family, span.first), Address(family, span.last)
+        found = view.oldest_cooling(wish.pool.space, first, last, wish.now_log_ms)
+        if found is None or (best and (best.freed_log_ms, best.address) < (found.freed_log_ms, found.address)):
+            continue
+        if view.quarantine(found.space, found.address) is None:
+            best = found
+        else:
+            at = found.address.value
+            spans += (Span(at + 1, span.last), Span(span.first, at - 1))
     return best
 
 

@@ -83,12 +83,13 @@ def decide(view: View, command: Command, stamp: Stamp) -> Decision:
 def expire(view: View, stamp: Stamp, limit: int = EXPIRE_LIMIT) -> Decision:
     """End up to `limit` holds, cooldowns, quarantines and tombstones that are due on the log's clock."""
     draft, now = Draft(view, stamp, SYSTEM), stamp.log_ms
+    for quarantine in view.due_quarantines(now, limit):  # first: what else ends may wait for this alone
+        admin.end_quarantine(draft, quarantine, "ended")
     release.free(draft, view.due_holds(now, limit), "hold ended")
     for cooling in view.due_cooling(now, limit):
         draft.drop(cooling)
-        draft.vacate(cooling.space, cooling.address)
-    for quarantine in view.due_quarantines(now, limit):
-        admin.end_quarantine(draft, quarantine, "ended")
+        if not draft.in_quarantine(cooling.space, cooling.address):
+            draft.vacate(cooling.space, cooling.address)
     for tombstone in view.due_tombstones(now, limit):
         draft.drop(tombstone)
     return Decision(Done(), tuple(draft.changes), draft.last_id, draft.last_event)

@@ -6,7 +6,7 @@ from ipamd.core.addresses import Address
 from ipamd.core.changes import Change, Drop, Occupy, Put, Record, Vacate
 from ipamd.core.commands import CallStart, Origin
 from ipamd.core.entries import Stamp
-from ipamd.core.model import OLDEST, Boot, Event, EventKind, Node, Start
+from ipamd.core.model import OLDEST, Boot, Event, EventKind, Node, Quarantine, Start
 from ipamd.core.ports import View
 
 MAX_BOOTS = 16
@@ -26,6 +26,7 @@ class Draft:
         self.changes: list[Change] = []
         self.last_id = view.last_id
         self.last_event = view.last_event
+        self._lifted: set[tuple[str, Address]] = set()
 
     def new_id(self) -> int:
         """An id that no record ever had."""
@@ -47,6 +48,15 @@ class Draft:
     def vacate(self, space: str, address: Address) -> None:
         """Give an address back to what is free."""
         self.changes.append(Vacate(space, address))
+
+    def lift(self, quarantine: Quarantine) -> None:
+        """End a quarantine: from here on this decision knows nothing of it."""
+        self._lifted.add((quarantine.space, quarantine.address))
+        self.drop(quarantine)
+
+    def in_quarantine(self, space: str, address: Address) -> bool:
+        """Whether an address is in quarantine and stays so."""
+        return self.view.quarantine(space, address) is not None and (space, address) not in self._lifted
 
     def event(
         self,

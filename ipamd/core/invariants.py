@@ -20,7 +20,6 @@ from ipamd.core.model import (
     Event,
     Node,
     Pool,
-    Quarantine,
     Reservation,
 )
 
@@ -93,12 +92,9 @@ def _reservations_are_whole(records: Records) -> Iterator[str]:
 
 def _addresses_are_in_one_state(records: Records) -> Iterator[str]:
     assigned = {(one.space, one.address) for one in records.all(AssignedAddress)}
-    quarantined = {(one.space, one.address) for one in records.all(Quarantine)}
     for one in records.all(Cooling):
         if (one.space, one.address) in assigned:
             yield f"{one.address} in space {one.space} is held and cooling at once"
-        if (one.space, one.address) in quarantined:
-            yield f"{one.address} in space {one.space} is cooling and in quarantine at once"
         if not one.freed_log_ms <= one.hard_until_log_ms <= one.until_log_ms:
             yield f"{one.address} in space {one.space} cools in no sensible order of times"
 

@@ -221,14 +221,13 @@ def _free_one(draft: Draft, subject: _Subject) -> LetGo:
 
 
 def _cool(draft: Draft, subject: _Subject, assigned: AssignedAddress) -> None:
-    """What a freed address does next: stay in quarantine, cool, or be free."""
+    """What a freed address does next: cool, be free, or wait for the end of its quarantine."""
     pool = subject.pool
-    if draft.view.quarantine(assigned.space, assigned.address) is not None:
-        return
     own, hard_s = pool.definition.cooldown_s, pool.definition.cooldown_min_s
     soft_s = max(draft.view.settings().cooldown_s if own is None else own, hard_s)
     if soft_s == 0:
-        draft.vacate(assigned.space, assigned.address)
+        if not draft.in_quarantine(assigned.space, assigned.address):
+            draft.vacate(assigned.space, assigned.address)
         return
     now = draft.stamp.log_ms
     draft.put(

@@ -33,9 +33,17 @@ _HELD: Final = sql(
     .select_from(attachments.join(addresses, addresses.c.attachment_id == attachments.c.id))
     .where(attachments.c.pool_id == value("pool"), attachments.c.bound == literal_column("0"), _between(addresses))
 )
-_COOLING: Final = sql(
-    select(func.count()).select_from(cooling).where(cooling.c.space == value("space"), _between(cooling))
+_is_quarantined = (
+    select(quarantine.c.address)
+    .where(quarantine.c.space == cooling.c.space, quarantine.c.address == cooling.c.address)
+    .exists()
 )
+_COOLING: Final = sql(
+    select(func.count())
+    .select_from(cooling)
+    .where(cooling.c.space == value("space"), _between(cooling), ~_is_quarantined)
+)
+"""What cools in quarantine counts as quarantined."""
 _is_assigned = (
     select(addresses.c.address)
     .where(addresses.c.space == quarantine.c.space, addresses.c.address == quarantine.c.address)
