@@ -23,7 +23,8 @@ def create_pool(draft: Draft, command: CreatePool) -> Outcome:
     definition, settings = command.definition, draft.view.settings()
     old = draft.view.pool(definition.name)
     if old is not None:
-        if resolved(old.definition, settings) == resolved(definition, settings):
+        asked = replace(definition, inline=old.definition.inline)  # who made it makes no other pool of it
+        if resolved(old.definition, settings) == resolved(asked, settings):
             return stored(old, settings, created=False)
         return Refused(Code.POOL_EXISTS, f"a different pool {definition.name} exists", definition.name)
     clash = _overlap(draft.view, definition)
@@ -44,10 +45,10 @@ def replace_pool(draft: Draft, command: ReplacePool) -> Outcome:
     if old.space != definition.space:
         detail = f"pool {old.name} is in space {old.space}; a pool does not change its space"
         return Refused(Code.INVALID_REQUEST, detail, old.name)
-    clash = _overlap(draft.view, definition)
+    new = replace(old, definition=replace(definition, inline=old.definition.inline))
+    clash = _overlap(draft.view, new.definition) if _reaches_further(old, new) else None
     if clash is not None:
         return clash
-    new = replace(old, definition=replace(definition, inline=old.definition.inline))
     stranded, outside = _settle(draft, old, new)
     if outside and not command.force:
         detail = f"{outside} addresses of pool {new.name} lie outside every new subnet; force leaves them stranded"
@@ -91,6 +92,11 @@ def usable_of(definition: PoolDefinition, family: int) -> Spans:
     """All addresses of a family that a pool may hand out."""
     ranges = [one for ranges in definition.sets for one in ranges if one.family == family]
     return normalise(span for one in ranges for span in one.usable)
+
+
+def _reaches_further(old: Pool, new: Pool) -> bool:
+    """Whether a change may bring a new overlap. Those that were there before, with inline pools say, are no reason."""
+    return old.sets != new.sets or (old.definition.allow_overlap and not new.definition.allow_overlap)
 
 
 def _overlap(view: View, definition: PoolDefinition) -> Refused | None:
