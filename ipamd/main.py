@@ -20,6 +20,8 @@ import uvloop
 from ipamd import __version__, datadir, logs, sockets, system
 from ipamd.api.app import Access, build
 from ipamd.api.server import Listener
+from ipamd.consensus.facts import JournalFacts as FoundJournal
+from ipamd.consensus.facts import read_facts
 from ipamd.consensus.failures import JournalFailed, StartRefused
 from ipamd.consensus.files import OsFiles
 from ipamd.consensus.limits import Limits
@@ -30,6 +32,7 @@ from ipamd.core.entries import OP_BYTES, Item
 from ipamd.core.ports import State, Unavailable
 from ipamd.datadir import DataDirError, Identity
 from ipamd.founding import ID_BYTES, admin_secret, found_command
+from ipamd.logs import escaped
 from ipamd.notify import notify
 from ipamd.service import Services
 from ipamd.service.ports import Facts
@@ -38,6 +41,7 @@ from ipamd.settings import Config, SettingsError, load, settings_options
 from ipamd.sockets import SocketError
 from ipamd.storage.database import FILE_NAME as DATABASE_FILE
 from ipamd.storage.database import FORMAT, open_database
+from ipamd.storage.doctor import JournalFacts, examine, position
 from ipamd.storage.errors import DiskFull, StorageError
 from ipamd.storage.machine import SqliteMachine
 from ipamd.storage.snapshot import SqliteState
@@ -267,6 +271,38 @@ async def _announce(config: Config, node: RaftNode) -> None:
 DATA_DIR = click.option(
     "--data-dir", required=True, type=click.Path(file_okay=False, path_type=Path), help="The data directory to look at."
 )
+
+
+@main.command()
+@DATA_DIR
+def doctor(data_dir: Path) -> None:
+    """Examine the data directory of a stopped server. It changes nothing.
+
+    Exit status: 0 nothing was found, 1 something was found, 2 it could not be examined.
+    """
+    try:
+        with lock_data_dir(_existing(data_dir)):
+            journal = read_facts(data_dir / datadir.JOURNAL_DIRECTORY, OsFiles())
+            found = examine(data_dir, JournalFacts(journal.first, journal.last, journal.term_at))
+            where = position(data_dir)
+    except (*REFUSALS, OSError) as error:
+        click.echo(f"ipamd: {error}", err=True)
+        sys.exit(EXIT_USAGE)
+    damage = [finding.sentence for finding in journal.findings if finding.fatal]
+    damage += [f"{finding.where}: {finding.sentence}" for finding in found]
+    for sentence in damage:
+        click.echo(escaped(sentence))
+    for finding in journal.findings:
+        if not finding.fatal:
+            click.echo(escaped(f"{finding.sentence}: the next start cuts it off, nothing in it was acknowledged"))
+    click.echo(f"{data_dir}: {_summary(len(damage), journal, where)}")
+    sys.exit(1 if damage else 0)
+
+
+def _summary(count: int, journal: FoundJournal, where: tuple[int, int] | None) -> str:
+    found = "nothing found" if count == 0 else f"{count} finding" if count == 1 else f"{count} findings"
+    applied = "not readable" if where is None else f"applied up to index {where[0]} of term {where[1]}"
+    return f"{found}; state {applied}, journal from index {journal.first} to {journal.last}"
 
 
 @main.command()

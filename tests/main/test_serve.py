@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -266,6 +268,61 @@ def test_migrate_needs_a_stopped_server_with_data(server: Server, tmp_path: Path
     assert nothing.returncode == 1
     assert "no data directory of ipamd" in nothing.stderr
     assert list((tmp_path / "empty").iterdir()) == []
+
+
+def test_doctor_needs_a_stopped_server(server: Server) -> None:
+    assert ask(server, "POST", "/v1/pools", POOL)[0] == 201
+    running = ipamd("doctor", "--data-dir", str(server.data_dir))
+    assert (running.returncode, running.stdout) == (2, "")
+    assert "in use by another ipamd" in running.stderr
+    server.kill()
+    found = ipamd("doctor", "--data-dir", str(server.data_dir))
+    assert (found.returncode, found.stderr) == (0, "")
+    assert found.stdout.count("\n") == 1
+    assert "nothing found; state applied up to index" in found.stdout
+    assert "of term 1" in found.stdout
+
+
+def test_doctor_finds_planted_faults(server: Server) -> None:
+    add = {"pool": "p", "pod_ref": "a/b", "container_id": "c", "node": "n1"}
+    assert ask(server, "POST", "/v1/pools", POOL)[0] == 201
+    assert ask(server, "POST", "/v1/reservations", add)[0] == 201
+    assert server.stop() == 0
+    with closing(sqlite3.connect(server.data_dir / "state.db")) as planted:
+        planted.execute("DELETE FROM addresses")
+        planted.execute("DELETE FROM free_spans")
+        planted.execute("UPDATE meta SET applied_index = applied_index + 1000")
+        planted.commit()
+    found = ipamd("doctor", "--data-dir", str(server.data_dir))
+    assert found.returncode == 1
+    assert "laws: " in found.stdout
+    assert "free space: pool p, 10.1.0.0/24" in found.stdout
+    assert "journal: the database has applied entry" in found.stdout
+
+
+def test_doctor_finds_a_damaged_journal(server: Server) -> None:
+    for number in range(3):
+        assert ask(server, "POST", "/v1/pools", {"name": f"p{number}", "subnet": f"10.{number}.0.0/24"})[0] == 201
+    assert server.stop() == 0
+    journal = next((server.data_dir / "journal").glob("*.log"))
+    data = bytearray(journal.read_bytes())
+    at = data.index(b"p0")
+    data[at] ^= 1
+    journal.write_bytes(data)
+    found = ipamd("doctor", "--data-dir", str(server.data_dir))
+    assert found.returncode == 1
+    assert str(journal) in found.stdout
+    assert journal.read_bytes() == data
+    with pytest.raises(ServerError, match="status 1"):
+        server.start()
+
+
+@pytest.mark.parametrize("path", ["", "none"])
+def test_doctor_wants_a_data_directory(tmp_path: Path, path: str) -> None:
+    ended = ipamd("doctor", "--data-dir", str(tmp_path / path))
+    assert ended.returncode == 2
+    assert "no data directory of ipamd" in ended.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_version_says_both() -> None:
