@@ -173,7 +173,7 @@ class FreeSpans:
         if right is not None and right[0] <= blob:
             return
         if right is not None and int.from_bytes(right[0], "big") == number + 1:
-            if False:
+            if left is not None:
                 self._run(DELETE, (range_id, before))
             self._run(SET_FIRST, (left[0] if left else blob, range_id, right[1]))
         elif left is not None:
