@@ -9,10 +9,10 @@ from aiohttp.typedefs import Middleware
 
 from ipamd.api.access import Access, Least
 from ipamd.api.body import MAX_BODY_BYTES
-from ipamd.api.endpoint import endpoint
+from ipamd.api.endpoint import endpoint, headers_of
 from ipamd.api.exchange import Exchange, Reply, Route
 from ipamd.api.handlers.cni import cni_endpoint, refuse_unknown
-from ipamd.api.intake import RANDOM, request_id_of
+from ipamd.api.intake import SERVICES, request_id_of
 from ipamd.api.openapi import document
 from ipamd.api.problems import failure_of, respond
 from ipamd.api.routes import ROUTES
@@ -25,7 +25,7 @@ __all__ = ["Access", "build"]
 def build(services: Services, access: Access) -> web.Application:
     """The application for one kind of listener. Serve it with `ipamd.api.server.Listener`."""
     app = web.Application(middlewares=[_guard(services)], client_max_size=MAX_BODY_BYTES)
-    app[RANDOM] = services.random
+    app[SERVICES] = services
     for verb in VERBS:
         app.router.add_post(f"/cni/v1/{verb}", cni_endpoint(services, access, verb))
     for route in (*ROUTES, _openapi_route()):
@@ -48,8 +48,7 @@ def _guard(services: Services) -> Middleware:
             if request.path.startswith("/cni/"):
                 return refuse_unknown(services, request, error)
             request_id = request_id_of(request.headers, services.random)
-            headers = {"X-Request-Id": request_id, "Ipamd-Index": str(services.log.status().applied)}
-            return respond(failure_of(error), request_id, headers)
+            return respond(failure_of(error), request_id, headers_of(services, request_id))
 
     return guard
 

@@ -35,8 +35,8 @@ def endpoint(services: Services, access: Access, route: Route) -> WebHandler:
         except ConnectionError:
             raise  # the client is gone: nobody is there to be answered
         except Exception as error:  # noqa: BLE001 - the boundary of the process: a client gets an answer, never a traceback
-            return respond(failure_of(error), request_id, _headers(services, request_id, None))
-        return _render(reply, _headers(services, request_id, reply.index, stale=exchange.request.stale))
+            return respond(failure_of(error), request_id, headers_of(services, request_id))
+        return _render(reply, headers_of(services, request_id, reply.index, stale=exchange.request.stale))
 
     return serve
 
@@ -95,7 +95,8 @@ def _key(request: web.Request, caller: Caller, raw: bytes) -> Key | None:
     return Key.of(caller.scope, given, request.method, request.raw_path, raw)
 
 
-def _headers(services: Services, request_id: str, index: int | None, *, stale: bool = False) -> dict[str, str]:
+def headers_of(services: Services, request_id: str, index: int | None = None, *, stale: bool = False) -> dict[str, str]:
+    """The headers of every answer; `index` None: what this member has applied."""
     headers = {
         "X-Request-Id": request_id,
         "Ipamd-Index": str(services.log.status().applied if index is None else index),

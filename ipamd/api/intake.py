@@ -10,10 +10,11 @@ from aiohttp import web
 from ipamd.api.body import MAX_BODY_BYTES
 from ipamd.api.problems import Failure
 from ipamd.errors import ApiError
+from ipamd.service import Services
 from ipamd.service.ports import Random
 
-RANDOM: web.AppKey[Random] = web.AppKey("random", Random)
-"""Where the application keeps its source of random bytes, for answers that no handler gives."""
+SERVICES: web.AppKey[Services] = web.AppKey("services", Services)
+"""Where the application keeps the use cases, for answers that no handler gives."""
 
 SERVER = "ipamd"
 """What answers call themselves: enough to tell them from those of a proxy, and no versions for strangers."""

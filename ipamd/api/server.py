@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
-from ipamd.api.intake import RANDOM, request_id_of
+from ipamd.api.endpoint import headers_of
+from ipamd.api.intake import SERVICES, request_id_of
 from ipamd.api.problems import failure_of, respond
 from ipamd.core.ports import Unavailable
 from ipamd.errors import ApiError
-from ipamd.service.ports import Random
+from ipamd.service import Services
 
 _log = logging.getLogger("ipamd.api")
 
@@ -46,7 +47,7 @@ class Listener:
 
     def __init__(self, app: web.Application, sock: socket.socket, limits: Limits | None = None) -> None:
         self._runner = web.AppRunner(app, access_log=None, handle_signals=False)
-        self._random = app[RANDOM]
+        self._services = app[SERVICES]
         self._sock, self._limits = sock, limits or Limits()
         self._server: asyncio.Server | None = None
 
@@ -73,7 +74,7 @@ class Listener:
         manager = self._runner.server
         if manager is None:
             raise RuntimeError("a connection came before the application was set up")
-        return _Connection(self._limits, self._random, manager, asyncio.get_running_loop())
+        return _Connection(self._limits, self._services, manager, asyncio.get_running_loop())
 
 
 class _Connection(RequestHandler):
@@ -82,9 +83,9 @@ class _Connection(RequestHandler):
     Between requests it may be idle for longer. Errors of the HTTP parser get the shape of all others.
     """
 
-    __slots__ = ("_head_timer", "_limits", "_random")
+    __slots__ = ("_head_timer", "_limits", "_services")
 
-    def __init__(self, limits: Limits, random: Random, manager: Any, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, limits: Limits, services: Services, manager: Any, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(
             manager,
             loop=loop,
@@ -97,7 +98,7 @@ class _Connection(RequestHandler):
             access_log=None,  # type: ignore[arg-type]  # None is how it is switched off
             logger=_log,
         )
-        self._limits, self._random = limits, random
+        self._limits, self._services = limits, services
         self._head_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -152,8 +153,8 @@ class _Connection(RequestHandler):
         return response
 
     def _problem(self, request: Any, error: BaseException) -> web.Response:
-        request_id = request_id_of(request.headers, self._random)
-        return respond(failure_of(error), request_id, {"X-Request-Id": request_id})
+        request_id = request_id_of(request.headers, self._services.random)
+        return respond(failure_of(error), request_id, headers_of(self._services, request_id))
 
     def _expect_head(self) -> None:
         self._head_timer = self._loop.call_later(self._limits.header_s, self._too_slow)

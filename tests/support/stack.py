@@ -8,10 +8,12 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import aiohttp
+from yarl import URL
 
 from ipamd import system
 from ipamd.api.app import Access, build
@@ -74,7 +76,9 @@ class Stack:
         """One request over the node socket."""
         return await ask(self.over_socket, "http://node", method, path, body, **more)
 
-    async def ask_tcp(self, method: str, path: str, body: Any = None, *, token: str | None = SECRET, **more: Any) -> Got:
+    async def ask_tcp(
+        self, method: str, path: str, body: Any = None, *, token: str | None = SECRET, **more: Any
+    ) -> Got:
         """One request over TCP."""
         headers = {**more.pop("headers", {}), **({"Authorization": f"Bearer {token}"} if token else {})}
         return await ask(self.over_tcp, f"http://127.0.0.1:{self.port}", method, path, body, headers=headers, **more)
@@ -94,13 +98,12 @@ class Stack:
         return await self.ask("POST", f"/cni/v1/{verb}", body, headers=headers)
 
 
-async def ask(
-    session: aiohttp.ClientSession, base: str, method: str, path: str, body: Any = None, **more: Any
-) -> Got:
+async def ask(session: aiohttp.ClientSession, base: str, method: str, path: str, body: Any = None, **more: Any) -> Got:
     """One request; `body` is sent as it is if it is bytes, else as JSON."""
-    data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+    raw = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+    data = None if raw is None else BytesIO(raw)
     headers = {**({} if data is None else SAID), **more.pop("headers", {})}
-    url = aiohttp.client.URL(base + path, encoded=True)
+    url = URL(base + path, encoded=True)
     async with session.request(method, url, data=data, headers=headers, **more) as answer:
         return Got(answer.status, answer.headers, await answer.read())
 
