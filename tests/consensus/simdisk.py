@@ -37,7 +37,12 @@ class Inode:
         self.unsynced.append((size, None))
 
     def sync(self) -> None:
-        self.platter = bytearray(self.page)
+        for offset, data in self.unsynced:
+            change_content(self.platter, offset, data)
+        self.unsynced.clear()
+
+    def forget(self) -> None:
+        """A sync failed: the kernel takes the pages for clean, and the platter never got them."""
         self.unsynced.clear()
 
     def after_power_loss(self, chance: random.Random) -> Inode:
@@ -57,6 +62,14 @@ class Inode:
 def resize(content: bytearray, size: int) -> None:
     del content[size:]
     content.extend(bytes(size - len(content)))
+
+
+def change_content(content: bytearray, offset: int, data: bytes | None) -> None:
+    """A write, or (`data` None) another length."""
+    if data is None:
+        resize(content, offset)
+    else:
+        put(content, offset, data)
 
 
 def put(content: bytearray, offset: int, data: bytes) -> None:
@@ -100,7 +113,11 @@ class SimFile:
             self.inode.resize(size)
 
     def datasync(self) -> None:
-        self.disk.step("datasync", self.path)
+        try:
+            self.disk.step("datasync", self.path)
+        except OSError:
+            self.inode.forget()
+            raise
         self.inode.sync()
 
     def close(self) -> None:
@@ -120,14 +137,18 @@ class SimDisk:
         self.fault: Fault | None = None
         self.capacity: int | None = None
 
-    def step(self, name: str, path: Path, partly: Callable[[], None] | None = None) -> None:
+    def step(self, name: str, path: Path, partly: Callable[[], None] = lambda: None) -> None:
+        """Count a call; where it is to stop or to fail, it does so half done."""
         self.steps += 1
         self.log.append((name, path.name))
         if self.steps == self.stop_at:
-            if partly is not None:
-                partly()
+            partly()
             raise Crash
-        self.check(name, path)
+        try:
+            self.check(name, path)
+        except OSError:
+            partly()
+            raise
 
     def check(self, name: str, path: Path) -> None:
         """Fail, if this call is to fail; a read is no step, for it changes nothing."""

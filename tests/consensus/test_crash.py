@@ -58,6 +58,9 @@ class Promise:
         assert found[: len(self.synced) - begin] == self.synced[begin:]
         ballot = (journal.getCurrentTerm(), journal.getVotedForNodeId())
         assert ballot in {self.ballots[-1], self.storing}
+        assert content(open_journal(disk.unplugged(random.Random(0)))) == found, (
+            "what was opened is counted: it must last"
+        )
         self.goes_on(disk, journal, found)
 
     def goes_on(self, disk: SimDisk, journal: Journal, found: list[Entry]) -> None:
@@ -127,6 +130,6 @@ def test_a_disk_that_forgets_is_found_out() -> None:
     disk, promise = SimDisk(), Promise()
     appending(disk, promise)
     for inode in disk.seen.values():
-        inode.unsynced, inode.platter = [(0, bytes(inode.page))], bytearray()
+        inode.platter = bytearray()
     with pytest.raises((AssertionError, StartRefused)):
         promise.check(disk.unplugged(random.Random(0)))

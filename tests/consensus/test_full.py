@@ -12,6 +12,7 @@ import pytest
 from ipamd.consensus.failures import JournalFailed, JournalFull
 from ipamd.consensus.files import Room
 from ipamd.consensus.journal import Journal
+from ipamd.consensus.limits import Limits
 from ipamd.consensus.records import Entry
 from tests.consensus.journals import DIRECTORY, content, entry, fill, open_journal
 from tests.consensus.simdisk import SimDisk
@@ -52,6 +53,37 @@ def test_without_room_nothing_is_left_behind_and_later_it_goes_on(free: int) -> 
     disk.capacity = None
     added += fill(journal, 5)
     assert content(open_journal(disk)) == added
+
+
+@pytest.mark.parametrize("after", range(6))
+def test_half_a_write_that_found_no_room_is_taken_back(after: int) -> None:
+    disk = SimDisk()
+    journal = open_journal(disk, limits=Limits())
+    journal.setCurrentTerm(1, "a")
+    fail(disk, "pwrite", errno.ENOSPC, after=after)
+    added: list[Entry] = []
+    with pytest.raises(JournalFull):
+        fill_up(journal, added)
+    assert content(journal) == added
+    assert content(open_journal(disk.killed())) == added
+    assert content(open_journal(disk.unplugged(random.Random(after)))) == added
+    disk.fault = None
+    added += fill(journal, 3)
+    assert content(open_journal(disk)) == added
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_after_a_failed_sync_the_next_process_makes_it_true(seed: int) -> None:
+    """The kernel says of pages that it could not write that they are clean; they must be written once more."""
+    disk = SimDisk()
+    journal = open_journal(disk)
+    added = fill(journal, 4)
+    fail(disk, "datasync", errno.EIO)
+    with pytest.raises(JournalFailed):
+        fill(journal, 1)
+    disk.fault = None
+    assert content(open_journal(disk)) == [*added, entry(5)]
+    assert content(open_journal(disk.unplugged(random.Random(seed)))) == [*added, entry(5)]
 
 
 def test_without_room_for_the_vote_the_old_one_stands() -> None:
