@@ -14,7 +14,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -298,6 +298,23 @@ def test_doctor_finds_planted_faults(server: Server) -> None:
     assert "laws: " in found.stdout
     assert "free space: pool p, 10.1.0.0/24" in found.stdout
     assert "journal: the database has applied entry" in found.stdout
+
+
+def test_a_state_that_contradicts_itself_ends_the_process(server: Server) -> None:
+    """A taken address is planted among the free ones: the ADD that would double it must not be answered."""
+    add = {"pool": "p", "pod_ref": "a/b", "container_id": "c", "node": "n1"}
+    assert ask(server, "POST", "/v1/pools", POOL)[0] == 201
+    assert ask(server, "POST", "/v1/reservations", add)[0] == 201
+    assert server.stop() == 0
+    with closing(sqlite3.connect(server.data_dir / "state.db")) as planted:
+        planted.execute("UPDATE free_spans SET first = x'0a010001'")
+        planted.commit()
+    server.start()
+    with suppress(OSError):  # it may be gone before it could say so
+        assert ask(server, "POST", "/v1/reservations", add | {"pod_ref": "a/c"})[0] == 503
+    assert server.process is not None
+    assert server.process.wait(5) == 70
+    assert [event for event in events(server) if event["msg"].startswith("the log cannot go on")]
 
 
 def test_doctor_finds_a_damaged_journal(server: Server) -> None:
