@@ -8,7 +8,7 @@ from dataclasses import replace
 from ipamd.core.addresses import Address
 from ipamd.core.commands import CreatePool, DropPool, ReplacePool
 from ipamd.core.draft import Draft
-from ipamd.core.intervals import Spans, intersect, normalise
+from ipamd.core.intervals import Spans, intersect, normalise, subtract
 from ipamd.core.model import AssignedAddress, EventKind, Pool, PoolDefinition, Settings
 from ipamd.core.outcomes import Code, Outcome, PoolDropped, PoolStored, Refused, Stranded
 from ipamd.core.ports import View
@@ -27,7 +27,7 @@ def create_pool(draft: Draft, command: CreatePool) -> Outcome:
         if resolved(old.definition, settings) == resolved(asked, settings):
             return stored(old, settings, created=False)
         return Refused(Code.POOL_EXISTS, f"a different pool {definition.name} exists", definition.name)
-    clash = _overlap(draft.view, definition)
+    clash = _overlap(draft.view, definition, None)
     if clash is not None:
         return clash
     pool = Pool(draft.new_id(), definition, draft.stamp.wall_ms)
@@ -46,7 +46,7 @@ def replace_pool(draft: Draft, command: ReplacePool) -> Outcome:
         detail = f"pool {old.name} is in space {old.space}; a pool does not change its space"
         return Refused(Code.INVALID_REQUEST, detail, old.name)
     new = replace(old, definition=replace(definition, inline=old.definition.inline))
-    clash = _overlap(draft.view, new.definition) if _reaches_further(old, new) else None
+    clash = _overlap(draft.view, new.definition, old.definition)
     if clash is not None:
         return clash
     stranded, outside = _settle(draft, old, new)
@@ -94,19 +94,16 @@ def usable_of(definition: PoolDefinition, family: int) -> Spans:
     return normalise(span for one in ranges for span in one.usable)
 
 
-def _reaches_further(old: Pool, new: Pool) -> bool:
-    """Whether a change may bring a new overlap. Those that were there before, with inline pools say, are no reason."""
-    return old.sets != new.sets or (old.definition.allow_overlap and not new.definition.allow_overlap)
-
-
-def _overlap(view: View, definition: PoolDefinition) -> Refused | None:
+def _overlap(view: View, definition: PoolDefinition, old: PoolDefinition | None) -> Refused | None:
+    """The refusal of a definition that meets another pool. What `old` had met already, an inline pool, is no reason."""
     if definition.allow_overlap or definition.inline:
         return None
     for other in view.pools_of_space(definition.space):
         if other.name == definition.name:
             continue
         for family in (4, 6):
-            common = intersect(usable_of(definition, family), usable_of(other.definition, family))
+            had = usable_of(old, family) if old and not old.allow_overlap else ()
+            common = intersect(subtract(usable_of(definition, family), had), usable_of(other.definition, family))
             if common:
                 first, last = Address(family, common[0].first), Address(family, common[0].last)
                 detail = (

@@ -151,6 +151,8 @@ def test_other_things_of_a_pool_can_change_while_an_inline_one_overlaps(world: W
     world.run(CreatePool(ORIGIN, inline))
     same = range_of("192.0.2.0/28", gateway="192.0.2.14")
     assert isinstance(world.replace("p", same, hold_s=60), PoolStored)
+    assert isinstance(world.replace("p", "192.0.2.0/29"), PoolStored)
+    assert refused(world.replace("p", "192.0.2.0/27")) is Code.POOL_OVERLAPS
     changed = world.run(ReplacePool(ORIGIN, definition("i", "192.0.2.0/24", hold_s=60)))
     assert isinstance(changed, PoolStored)
     assert changed.pool.definition.inline
