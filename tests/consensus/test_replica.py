@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from ipamd.consensus.failures import JournalFailed
 from ipamd.consensus.intake import Waiter
 from ipamd.consensus.limits import Limits
 from ipamd.consensus.replica import Replica
-from ipamd.core.ports import Answer
-from tests.consensus.journals import ManualClock
+from ipamd.core.ports import Answer, Applied, LogEntry
+from tests.consensus.journals import ManualClock, open_journal
 from tests.consensus.listmachine import ListMachine
 from tests.consensus.members import item
 from tests.consensus.simdisk import Crash, SimDisk
@@ -82,3 +84,30 @@ async def test_a_member_begins_a_term_with_each_start() -> None:
         terms.append(replica.status.term)
         disk = disk.unplugged(random.Random(0))
     assert terms == [1, 2, 3]
+
+
+async def test_nothing_is_applied_that_a_power_loss_could_still_take() -> None:
+    disk = SimDisk()
+
+    class Watching(ListMachine):
+        def apply(self, entries: Sequence[LogEntry]) -> list[Applied]:
+            for seed in range(5):
+                journal = open_journal(disk.unplugged(random.Random(seed)))
+                assert journal.last >= entries[-1].index
+            return super().apply(entries)
+
+    machine = Watching()
+    settle(replica_on(disk, machine))
+    settle(replica_on(disk, Watching()))
+    assert machine.calls > 0
+
+
+async def test_a_machine_that_is_elsewhere_stops_the_member() -> None:
+    machine = ListMachine()
+    replica = replica_on(SimDisk(), machine)
+    settle(replica)
+    loop = asyncio.get_running_loop()
+    replica.intake.put(Waiter(None, loop, loop.create_future()))
+    machine.applied = (1, 0)
+    with pytest.raises(JournalFailed, match="entry 3 is due, but the state is at 1"):
+        settle(replica)
