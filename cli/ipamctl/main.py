@@ -20,6 +20,7 @@ from ipamctl.reservation import reservation
 from ipamctl.server import NODE_SOCKET, Server, parse_server
 from ipamctl.session import FORMATS, Session
 from ipamctl.settings import settings
+from ipamctl.tls import tls
 from ipamctl.token import token
 from ipamctl.who import who
 from ipamctl.why import why
@@ -74,7 +75,7 @@ def cli(
     context.obj = Session(client, output)
 
 
-for _command in (pool, reservation, address, who, why, node, cluster, token, events, settings, cni, completion):
+for _command in (pool, reservation, address, who, why, node, cluster, token, events, settings, cni, tls, completion):
     cli.add_command(_command)
 
 

@@ -7,6 +7,8 @@ The rules for container, network and interface names are those of CNI's referenc
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 NAME_BYTES = 128
 CNI_NAME_BYTES = 256
@@ -17,6 +19,9 @@ POD_UID_BYTES = 128
 
 NO_NAMESPACE = "_"
 """The namespace of what has no pod data: the pod_ref is then `_/NODE/CONTAINERID`."""
+
+MEMBER_URI = "ipamd://member/"
+"""What stands before a member's name in its certificate."""
 
 _name = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*").fullmatch
 _cni_name = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*").fullmatch
@@ -142,3 +147,10 @@ def _utf8(text: str) -> bytes:
 def _quote(text: str) -> str:
     """A value in a sentence: escaped, and cut where it would drown the rest."""
     return repr(text) if len(text) <= 64 else f"{text[:61]!r}..."
+
+
+def member_of(certificate: Mapping[str, Any] | None) -> str | None:
+    """The member that a verified certificate stands for, as ssl's `getpeercert` tells one; None: no member."""
+    names = [value for kind, value in (certificate or {}).get("subjectAltName", ()) if kind == "URI"]
+    found = [name.removeprefix(MEMBER_URI) for name in names if name.startswith(MEMBER_URI)]
+    return found[0] if len(found) == 1 else None

@@ -37,7 +37,8 @@ LAYERS = {
     "ipamd.api": layer("ipamd.core ipamd.errors ipamd.cni ipamd.service", "aiohttp msgspec multidict", banned=CLOCKS),
     "ipamd.main": layer("ipamd", "aiohttp click uvloop"),
     "ipamd": layer("ipamd.core ipamd.errors", "click"),
-    "ipamctl": layer(packages="click rich yaml"),
+    "ipamctl": layer("ipamctl.tls", packages="click rich yaml"),
+    "ipamctl.tls": layer("ipamctl", packages="click cryptography"),
     "ipamd_cni": layer(),
     "migrations": layer(packages="alembic sqlalchemy"),
 }
