@@ -36,6 +36,8 @@ _ROWS = (
     ErrorCode("contested", 409, "Another node still has it alive", 11),
     ErrorCode("late", 409, "The call came too late", 114),
     ErrorCode("idempotency_conflict", 409, "The idempotency key was used for another request", 7),
+    ErrorCode("member_exists", 409, "The name or the id is another member's", 7),
+    ErrorCode("last_member", 409, "It is the last member with a vote", 7),
     ErrorCode("import_conflict", 409, "The import contradicts what is there", 7),
     ErrorCode("gone", 410, "The data is not kept any more", 7),
     ErrorCode("too_large", 413, "The request is too large", 7),

@@ -228,6 +228,42 @@ class Expire:
     origin: Origin
 
 
+@dataclass(frozen=True, slots=True)
+class AddMember:
+    """Take a member in: it follows without a vote until it is promoted."""
+
+    origin: Origin
+    member: Member
+
+
+@dataclass(frozen=True, slots=True)
+class PromoteMember:
+    """Give a member a vote. The id says which one is meant: the name may be another's by now."""
+
+    origin: Origin
+    name: str
+    member_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveMember:
+    """Take a member out: it stops when it learns of it."""
+
+    origin: Origin
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class BindMember:
+    """Keep where a member is reached now, and its id if none is known yet."""
+
+    origin: Origin
+    name: str
+    member_id: str
+    raft: str
+    api: str
+
+
 Command = (
     Add
     | Del
@@ -245,6 +281,10 @@ Command = (
     | DropToken
     | Found
     | Expire
+    | AddMember
+    | PromoteMember
+    | RemoveMember
+    | BindMember
 )
 
 KINDS: dict[int, type[Command]] = {
@@ -264,12 +304,23 @@ KINDS: dict[int, type[Command]] = {
     14: DropToken,
     15: Found,
     16: Expire,
+    17: AddMember,
+    18: PromoteMember,
+    19: RemoveMember,
+    20: BindMember,
 }
 
 VERSION = 1
 """First byte of an encoded command; a node refuses to propose what the oldest member cannot apply."""
 
 CODEC: Codec[Command] = Codec(VERSION, KINDS)
+
+_OF_MEMBERS = frozenset({17, 18, 19, 20})
+
+
+def is_configuration(data: bytes) -> bool:
+    """Whether an encoded command changes the members: the log carries one such command at a time."""
+    return len(data) > 1 and data[0] == VERSION and data[1] in _OF_MEMBERS
 
 
 def encode_command(command: Command) -> bytes:

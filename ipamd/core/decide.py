@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ipamd.core import admin, nodes, pools, release
+from ipamd.core import admin, members, nodes, pools, release
 from ipamd.core.add import add
 from ipamd.core.changes import Change
 from ipamd.core.commands import (
     Add,
+    AddMember,
+    BindMember,
     Command,
     CreatePool,
     Del,
@@ -21,10 +23,12 @@ from ipamd.core.commands import (
     Found,
     LiftQuarantine,
     Origin,
+    PromoteMember,
     PutSettings,
     PutToken,
     Reclaim,
     Release,
+    RemoveMember,
     RenameNode,
     ReplacePool,
     SetQuarantine,
@@ -67,6 +71,10 @@ _DECIDERS: Mapping[type[Command], Callable[[Draft, Any], Outcome]] = {
     PutToken: admin.put_token,
     DropToken: admin.drop_token,
     Found: admin.found,
+    AddMember: members.add_member,
+    PromoteMember: members.promote_member,
+    RemoveMember: members.remove_member,
+    BindMember: members.bind_member,
     Expire: lambda _draft, _command: Done(),  # what is due ends before the first command of every entry
 }
 

@@ -309,6 +309,10 @@ class EventKind(StrEnum):
     SETTINGS_CHANGED = "settings_changed"
     TOKEN_CREATED = "token_created"  # noqa: S105 - a kind of event, not a secret
     TOKEN_REVOKED = "token_revoked"  # noqa: S105 - likewise
+    MEMBER_ADDED = "member_added"
+    MEMBER_PROMOTED = "member_promoted"
+    MEMBER_REMOVED = "member_removed"
+    MEMBER_BOUND = "member_bound"
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,8 @@ class Code(StrEnum):
     BOUND = "bound"
     LATE = "late"
     IDEMPOTENCY_CONFLICT = "idempotency_conflict"
+    MEMBER_EXISTS = "member_exists"
+    LAST_MEMBER = "last_member"
 
 
 @dataclass(frozen=True, slots=True)

@@ -182,6 +182,14 @@ class StateMachine(Protocol):
     def next_due_log_ms(self) -> int | None:
         """When the earliest hold, cooldown, quarantine, tombstone or stored outcome ends; None: nothing waits."""
 
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """The Raft members as of the last entry applied, by name: the same object until one changes. Empty: none."""
+
+    @property
+    def cluster_id(self) -> str | None:
+        """The cluster's id; None before it was founded."""
+
     def apply(self, entries: Sequence[LogEntry]) -> list[Applied]:
         """Apply entries in one transaction that also stores the last index and term; the outcomes in order.
 
@@ -192,8 +200,24 @@ class StateMachine(Protocol):
     def checkpoint(self) -> int:
         """Make what is applied durable; returns the index up to which it surely is (possibly an older one)."""
 
+    def inspect(self, path: str) -> tuple[int, int]:
+        """Index and term of the snapshot in a file that another member made. Raises SnapshotRefused.
+
+        It is whole (its hash), sound, of a format that this program reads, and of this cluster if there is one here.
+        """
+
+    def install(self, path: str) -> None:
+        """Take the state from a snapshot that was inspected, at once and durably: a crash leaves either state.
+
+        Raises SnapshotRefused, with the old state as it was.
+        """
+
     def close(self) -> None:
         """Close the files."""
+
+
+class SnapshotRefused(Exception):  # noqa: N818 - what happens to the file
+    """A snapshot's file is not to be installed: one sentence says why. Nothing was changed."""
 
 
 class Unavailable(Exception):  # noqa: N818 - a state of the cluster, named as the API names it
