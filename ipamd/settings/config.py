@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ipamd.core.model import Settings
-from ipamd.settings.kinds import Endpoint
+from ipamd.settings.kinds import Endpoint, Peer
 
 
 @dataclass(frozen=True)
@@ -22,14 +22,32 @@ class Config:
     node_name: str
     advertise_raft: Endpoint
     advertise_url: str
+    peer: tuple[Peer, ...] | None
+    join: str | None
+    token_file: Path | None
+    tls_cert: Path | None
+    tls_key: Path | None
+    tls_ca: Path | None
     cluster: str | None
     insecure: bool
     log_format: str
     log_level: str
     raft_min_timeout_ms: int
     raft_max_timeout_ms: int
+    raft_heartbeat_ms: int
+    raft_fallback_ms: int
     first: Settings
     """The replicated settings that a new cluster starts with."""
+
+    @property
+    def has_tls(self) -> bool:
+        """Whether Raft and API are served with certificates."""
+        return self.tls_cert is not None
+
+    @property
+    def meets_peers(self) -> bool:
+        """Whether other members can be talked to: with certificates, or on loopback with `insecure`."""
+        return self.has_tls or (self.insecure and self.raft_listen.is_loopback)
 
     def full_name(self, name: str) -> str:
         """A node of this host as all clusters that share the server know it: with `cluster` before it."""

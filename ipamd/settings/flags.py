@@ -24,4 +24,5 @@ def _option(setting: Setting) -> Callable[[F], F]:
     about = f"{setting.about} [{setting.variable}; {default}]".replace("`", "")
     if setting.kind.is_flag:
         return click.option(f"{setting.flag}/--no-{setting.name}", setting.field, default=None, help=about)
-    return click.option(setting.flag, setting.field, metavar=setting.kind.name, default=None, help=about)
+    many = setting.kind.is_list
+    return click.option(setting.flag, setting.field, metavar=setting.kind.name, default=None, help=about, multiple=many)

@@ -32,6 +32,8 @@ class Kind:
     name: str
     read: Callable[[object], object]
     is_flag: bool = False
+    is_list: bool = False
+    """The flag may be repeated; in the environment the values stand with white space between them."""
 
 
 class Endpoint(NamedTuple):
@@ -55,6 +57,18 @@ class Endpoint(NamedTuple):
         """Whether it stands for every interface."""
         address = _address(self.host)
         return address is not None and address.is_unspecified
+
+
+class Peer(NamedTuple):
+    """A first member of a new cluster, as all of them are told of it."""
+
+    name: str
+    raft: Endpoint
+    url: str
+
+    def __str__(self) -> str:
+        """NAME=HOST:PORT,URL."""
+        return f"{self.name}={self.raft},{self.url}"
 
 
 def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
@@ -127,6 +141,29 @@ def _url(value: object) -> str:
     return text.rstrip("/")
 
 
+def _peer(value: object) -> Peer:
+    name, equals, rest = _text(value).partition("=")
+    raft, comma, url = rest.partition(",")
+    if not (equals and comma):
+        raise ValueError("is not NAME=RAFT_HOST:PORT,URL")
+    return Peer(_name(name), _endpoint(raft), _url(url))
+
+
+def _peers(value: object) -> tuple[Peer, ...]:
+    items = value.split() if isinstance(value, str) else value
+    if not isinstance(items, (list, tuple)) or not items:
+        raise ValueError("is no list of NAME=RAFT_HOST:PORT,URL")
+    return tuple(_named_peer(item) for item in items)
+
+
+def _named_peer(item: object) -> Peer:
+    """One of a list: what is wrong with it names it."""
+    try:
+        return _peer(item)
+    except ValueError as problem:
+        raise ValueError(f"has {item!r}, which {problem}") from None
+
+
 def _reclaim(value: object) -> str:
     try:
         return check_reclaim(_text(value))
@@ -170,5 +207,6 @@ SOCKET_PATH = Kind("PATH", _socket_path)
 NAME = Kind("NAME", _name)
 ENDPOINT = Kind("HOST:PORT", _endpoint)
 URL = Kind("URL", _url)
+PEERS = Kind("NAME=RAFT_HOST:PORT,URL", _peers, is_list=True)
 RECLAIM = Kind("never|after:SECONDS", _reclaim)
 FLAG = Kind("BOOLEAN", _flag, is_flag=True)

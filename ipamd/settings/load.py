@@ -59,7 +59,7 @@ def _from_flags(flags: Mapping[str, object]) -> dict[str, _Given]:
     return {
         setting.name: _Given(flags[setting.field], f"flag {setting.flag}")
         for setting in TABLE
-        if flags.get(setting.field) is not None
+        if flags.get(setting.field) not in (None, ())
     }
 
 

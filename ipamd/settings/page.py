@@ -13,13 +13,15 @@ _HEAD = """# Settings of `ipamd serve`
 `ipamd serve` needs none of them. Each has one name and comes from, weakest first: the built-in default, the TOML file
 named by `config`, the environment, the command line. In the file the name is the key (`data-dir = "/srv/ipamd"`), in
 the environment it is `IPAMD_DATA_DIR`, on the command line `--data-dir`. An empty variable counts as not set. On the
-command line a boolean is switched off by `--no-NAME`.
+command line a boolean is switched off by `--no-NAME`, and what is a list is given once for each item; in the
+environment its items stand with spaces between them, in the file they are an array.
 
 All mistakes are reported together before a port is opened; the exit status is then 2.
 """
 
 _NOTES = {
     Section.MEMBER: "",
+    Section.CLUSTER: "Peers without TLS are accepted only on loopback and with `insecure`.\n",
     Section.FIRST: "These are replicated: they count once, when a new cluster is founded. Later `ipamctl settings set`"
     " or `PUT /v1/settings` changes them, for all members.\n",
     Section.TIMING: "",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
-from ipamd.settings.kinds import NAME, Endpoint
+from ipamd.settings.kinds import NAME, Endpoint, Peer
 
 
 class Host(NamedTuple):
@@ -26,7 +26,7 @@ class Named(NamedTuple):
 
 def mistakes_between(given: Named, host: Host) -> list[str]:
     """The sentences of all broken rules."""
-    return [sentence for rule in (_names, _exposure, _ports, _timeouts) for sentence in rule(given, host)]
+    return [sentence for rule in _RULES for sentence in rule(given, host)]
 
 
 def _names(given: Named, host: Host) -> list[str]:
@@ -51,7 +51,7 @@ def _host_name(host: Host) -> list[str]:
 
 def _exposure(given: Named, host: Host) -> list[str]:
     del host
-    if "insecure" in given.unread or given.values.get("insecure"):
+    if {"insecure", *_TLS} & given.unread or given.values.get("insecure") or "tls-cert" in given.values:
         return []
     return [
         f"{given.text(name)}: is not a loopback address; without TLS that needs --insecure, which switches tokens off"
@@ -69,26 +69,101 @@ def _ports(given: Named, host: Host) -> list[str]:
 
 
 def _timeouts(given: Named, host: Host) -> list[str]:
-    """Elections that start within the same moment split the vote: the times need room between them."""
+    """Elections that start within the same moment split the vote: the times need room between them.
+
+    A leader is missed after three heartbeats at the soonest, and believes in itself as long as others could.
+    """
     del host
-    least, most = given.values.get("raft-min-timeout-ms"), given.values.get("raft-max-timeout-ms")
-    if least is None or most is None or most * 2 >= least * 3:
+    values = given.values
+    least, most = values.get("raft-min-timeout-ms"), values.get("raft-max-timeout-ms")
+    heartbeat, fallback = values.get("raft-heartbeat-ms"), values.get("raft-fallback-ms")
+    found = []
+    if least is not None and most is not None and most * 2 < least * 3:
+        shortest, longest = given.text("raft-min-timeout-ms"), given.text("raft-max-timeout-ms")
+        found.append(f"{longest}: must be at least one and a half times {shortest}")
+    if heartbeat is not None and least is not None and heartbeat * 3 > least:
+        found.append(
+            f"{given.text('raft-heartbeat-ms')}: must be at most a third of {given.text('raft-min-timeout-ms')}"
+        )
+    if fallback is not None and least is not None and fallback < least:
+        found.append(f"{given.text('raft-fallback-ms')}: must not be below {given.text('raft-min-timeout-ms')}")
+    return found
+
+
+def _certificates(given: Named, host: Host) -> list[str]:
+    """All three or none."""
+    del host
+    there = [name for name in _TLS if name in given.values]
+    missing = [name for name in _TLS if name not in there]
+    if {*_TLS} & given.unread or not (there and missing):
         return []
-    shortest, longest = given.text("raft-min-timeout-ms"), given.text("raft-max-timeout-ms")
-    return [f"{longest}: must be at least one and a half times {shortest}"]
+    return [f"{name}: must be given too, with {given.text(there[0])}" for name in missing]
+
+
+def _several(given: Named, host: Host) -> list[str]:
+    """What a new cluster of several, or a member that joins one, must be told."""
+    found = []
+    peers: tuple[Peer, ...] = given.values.get("peer", ())
+    for what, kind in (("name", 0), ("Raft address", 1), ("URL", 2)):
+        values = [peer[kind] for peer in peers]
+        twice = next((value for value in values if values.count(value) > 1), None)
+        found += [] if twice is None else [f"peer: two of them have the {what} {twice}"]
+    if "join" in given.values and peers:
+        found.append(
+            f"{given.text('join')}: goes with an existing cluster, and --peer with a new one: give one of them"
+        )
+    if "join" in given.values and not {"token-file", "insecure"} & (given.unread | {*_true(given)}):
+        found.append(f"{given.text('join')}: needs --token-file with a token of role admin")
+    scheme = "https" if "tls-cert" in given.values else "http"
+    wrong = next((peer.url for peer in peers if not peer.url.startswith(f"{scheme}://")), None)
+    if wrong is not None and not {*_TLS} & given.unread:
+        found.append(f"peer: the URL {wrong} does not begin with {scheme}://, as {_WHY_SCHEME[scheme]}")
+    return found + _unprotected(given, host)
+
+
+def _true(given: Named) -> list[str]:
+    return [name for name, value in given.values.items() if value]
+
+
+def _unprotected(given: Named, host: Host) -> list[str]:
+    """Without TLS peers must be on this host, and --insecure must say so."""
+    del host
+    wants = [name for name in ("peer", "join") if name in given.values]
+    if not wants or {"insecure", "raft-listen", *_TLS} & given.unread or "tls-cert" in given.values:
+        return []
+    peers: tuple[Peer, ...] = given.values.get("peer", ())
+    raft = [given.values["raft-listen"], *(peer.raft for peer in peers)]
+    beyond = next((str(endpoint) for endpoint in raft if not endpoint.is_loopback), None)
+    if beyond is not None:
+        return [f"{wants[0]}: other members need TLS (--tls-cert, --tls-key, --tls-ca), as {beyond} is not loopback"]
+    if not given.values.get("insecure"):
+        return [f"{wants[0]}: other members need TLS (--tls-cert, --tls-key, --tls-ca); on loopback --insecure will do"]
+    return []
+
+
+def own_peer(values: Mapping[str, Any], member: str) -> Peer | None:
+    """The entry of this member among the peers."""
+    return next((peer for peer in values.get("peer", ()) if peer.name == member), None)
 
 
 def completed(values: Mapping[str, Any], host: Host) -> dict[str, Any]:
     """The values with those that follow from others filled in."""
     member = values.get("member-name", host.name)
     listen, raft = _reachable(values["listen"], host), _reachable(values["raft-listen"], host)
+    own, scheme = own_peer(values, member), "https" if "tls-cert" in values else "http"
     follow = {
         "member-name": member,
         "node-name": member,
-        "advertise-url": f"http://{listen}",
-        "advertise-raft": raft,
+        "advertise-url": own.url if own else f"{scheme}://{listen}",
+        "advertise-raft": own.raft if own else raft,
+        "raft-fallback-ms": values["raft-max-timeout-ms"],
     }
     return {**follow, **values}
+
+
+_TLS = ("tls-cert", "tls-key", "tls-ca")
+_WHY_SCHEME = {"https": "all members have certificates", "http": "this member has no certificate"}
+_RULES = (_names, _exposure, _ports, _timeouts, _certificates, _several)
 
 
 def _reachable(endpoint: Endpoint, host: Host) -> Endpoint:

@@ -19,6 +19,7 @@ class Section(StrEnum):
     """The parts of the reference page, in their order."""
 
     MEMBER = "This server"
+    CLUSTER = "Several servers"
     FIRST = "A new cluster's first values"
     TIMING = "Time-outs"
 
@@ -98,7 +99,8 @@ TABLE: tuple[Setting, ...] = (
         "raft-listen",
         kinds.ENDPOINT,
         "127.0.0.1:7481",
-        "Where Raft listens. A cluster of one member has nobody to talk to and does not open it.",
+        "Where Raft listens. It is opened only with certificates, or on loopback with `insecure`: without them a"
+        " cluster of one has nobody to talk to.",
     ),
     Setting(
         "member-name",
@@ -120,14 +122,14 @@ TABLE: tuple[Setting, ...] = (
         kinds.ENDPOINT,
         None,
         "How other members reach this one's Raft port.",
-        default_note="`raft-listen`; for every interface the host's name and that port",
+        default_note="its own `peer`, else `raft-listen`; for every interface the host's name and that port",
     ),
     Setting(
         "advertise-url",
         kinds.URL,
         None,
         "How other members and clients reach this one's HTTP API.",
-        default_note="`listen`; for every interface the host's name and that port",
+        default_note="its own `peer`, else `listen`; for every interface the host's name and that port",
     ),
     Setting(
         "cluster",
@@ -140,10 +142,49 @@ TABLE: tuple[Setting, ...] = (
         "insecure",
         kinds.FLAG,
         "false",
-        "Listen beyond loopback without TLS; tokens are then switched off, with a warning at each start.",
+        "Listen beyond loopback without TLS, and on loopback to peers without; tokens are then switched off, with a"
+        " warning at each start.",
     ),
     Setting("log-format", kinds.choice("json", "text"), "json", "One JSON object a line, or text for people."),
     Setting("log-level", kinds.choice("debug", "info", "warning", "error"), "info", "The least severe lines to log."),
+    Setting(
+        "peer",
+        kinds.PEERS,
+        None,
+        "A first member of a new cluster; given once for each of them, the same on all of them, this one among them or"
+        " not. The cluster forms once all have answered that they are empty too. Later the members are in the state.",
+        Section.CLUSTER,
+        "a cluster of one",
+    ),
+    Setting(
+        "join",
+        kinds.URL,
+        None,
+        "The URL of a member of a cluster that this one joins, with an empty data directory. Later it counts no more.",
+        Section.CLUSTER,
+        "nothing is joined",
+    ),
+    Setting(
+        "token-file",
+        kinds.PATH,
+        None,
+        "A file with a token of role admin, for `join`.",
+        Section.CLUSTER,
+        "none; the member to join must have tokens switched off",
+    ),
+    Setting(
+        "tls-cert",
+        kinds.PATH,
+        None,
+        "This member's certificate, for Raft and API: `ipamctl tls issue` makes one. New files are read within"
+        " ten seconds, or at SIGHUP.",
+        Section.CLUSTER,
+        "no TLS",
+    ),
+    Setting("tls-key", kinds.PATH, None, "Its private key.", Section.CLUSTER, "no TLS"),
+    Setting(
+        "tls-ca", kinds.PATH, None, "The authority that signs the members' certificates.", Section.CLUSTER, "no TLS"
+    ),
     *_first_values(),
     Setting(
         "raft-min-timeout-ms",
@@ -158,5 +199,20 @@ TABLE: tuple[Setting, ...] = (
         "1000",
         "The longest such time; at least one and a half times `raft-min-timeout-ms`.",
         Section.TIMING,
+    ),
+    Setting(
+        "raft-heartbeat-ms",
+        kinds.integer("MS", 10, 20_000),
+        "100",
+        "How often a leader is heard at least; three of them must fit into `raft-min-timeout-ms`.",
+        Section.TIMING,
+    ),
+    Setting(
+        "raft-fallback-ms",
+        kinds.integer("MS", 50, 90_000),
+        None,
+        "After how long a leader that hears no majority stops believing in itself; at least `raft-min-timeout-ms`.",
+        Section.TIMING,
+        "`raft-max-timeout-ms`",
     ),
 )

@@ -109,6 +109,10 @@ def test_all_mistakes_come_together_with_setting_source_and_value(tmp_path: Path
         ("tombstone_s", "-1"),
         ("events_days", "0"),
         ("raft_max_timeout_ms", "0"),
+        ("raft_heartbeat_ms", "0"),
+        ("raft_fallback_ms", "soon"),
+        ("join", "n1:7480"),
+        ("tls_cert", ""),
     ],
 )
 def test_a_bad_value_is_refused_by_name(name: str, value: str) -> None:
@@ -201,7 +205,7 @@ def test_every_setting_is_a_flag_with_its_variable_in_the_help() -> None:
     @click.command()
     @settings_options
     def command(**flags: object) -> None:
-        click.echo(repr(sorted((name, value) for name, value in flags.items() if value is not None)))
+        click.echo(repr(sorted((name, value) for name, value in flags.items() if value not in (None, ()))))
 
     text = CliRunner().invoke(command, ["--help"]).output
     squeezed = "".join(text.split())
@@ -214,3 +218,88 @@ def test_every_setting_is_a_flag_with_its_variable_in_the_help() -> None:
 
 def test_the_reference_page_is_current() -> None:
     assert (ROOT / "docs/reference/settings.md").read_text() == page()
+
+
+N1, N2, N3 = (f"n{n}=127.0.0.{n}:7481,http://127.0.0.{n}:7480" for n in (1, 2, 3))
+FILES: dict[str, object] = {"tls_cert": "/c", "tls_key": "/k", "tls_ca": "/a"}
+
+
+def test_peers_come_from_every_source(tmp_path: Path) -> None:
+    file = tmp_path / "ipamd.toml"
+    file.write_text(f'peer = ["{N1}", "{N2}"]\n')
+    own: dict[str, object] = {"insecure": True, "member_name": "n2"}
+    in_file = load({"config": str(file), **own}, {}, HOST)
+    assert in_file.peer is not None
+    assert [str(peer) for peer in in_file.peer] == [N1, N2]
+    in_environment = load(own, {"IPAMD_PEER": f"{N1} {N2}\n{N3}"}, HOST)
+    assert in_environment.peer is not None
+    assert [peer.name for peer in in_environment.peer] == ["n1", "n2", "n3"]
+    on_command_line = load({"peer": (N1, N2), **own}, {"IPAMD_PEER": N3}, HOST)
+    assert on_command_line.peer == in_file.peer
+    assert load({"peer": ()}, {}, HOST).peer is None
+
+
+def test_the_own_peer_is_how_others_reach_this_member() -> None:
+    config = load({"peer": (N1, N2), "member_name": "n2", "insecure": True}, {}, HOST)
+    assert (str(config.advertise_raft), config.advertise_url) == ("127.0.0.2:7481", "http://127.0.0.2:7480")
+    elsewhere = load({"peer": (N1, N2), "member_name": "n9", "insecure": True}, {}, HOST)
+    assert (str(elsewhere.advertise_raft), elsewhere.advertise_url) == ("127.0.0.1:7481", "http://127.0.0.1:7480")
+    stronger = load({"peer": (N1, N2), "member_name": "n2", "insecure": True, "advertise_url": "http://h:1"}, {}, HOST)
+    assert (str(stronger.advertise_raft), stronger.advertise_url) == ("127.0.0.2:7481", "http://h:1")
+
+
+@pytest.mark.parametrize(
+    "peer",
+    ["n1", "n1=127.0.0.1:1", "n1=127.0.0.1,http://h:1", "=h:1,http://h:1", "n1=h:1,h:1", "a b=h:1,http://h:1"],
+)
+def test_a_bad_peer_is_shown(peer: str) -> None:
+    found = mistakes({"peer": (N1, peer), "insecure": True})
+    assert len(found) == 1
+    assert found[0].startswith("peer: ")
+    assert repr(peer) in found[0]
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        ({"peer": (N1, N2)}, "on loopback --insecure will do"),
+        ({"join": "http://127.0.0.1:1", "token_file": "/t"}, "on loopback --insecure will do"),
+        ({"peer": (N1, "n2=192.0.2.2:1,http://h:1"), "insecure": True}, "192.0.2.2:1 is not loopback"),
+        ({"peer": (N1, N2), "raft_listen": "0.0.0.0:1", "insecure": True}, "0.0.0.0:1 is not loopback"),
+        ({"join": "http://h:1", "raft_listen": "192.0.2.1:1", "insecure": True}, "192.0.2.1:1 is not loopback"),
+        ({"peer": (N1, "n1=127.0.0.9:1,http://h:1"), "insecure": True}, "two of them have the name n1"),
+        ({"peer": (N1, "n2=127.0.0.1:7481,http://h:1"), "insecure": True}, "two of them have the Raft address"),
+        ({"peer": (N1, "n2=127.0.0.2:1,http://127.0.0.1:7480"), "insecure": True}, "two of them have the URL"),
+        ({"peer": (N1, N2), "join": "http://h:1", "insecure": True}, "give one of them"),
+        ({"join": "https://h:1", **FILES}, "needs --token-file"),
+        ({"tls_cert": "/c", "tls_key": "/k"}, "tls-ca: must be given too"),
+        ({"peer": (N1, N2), **FILES}, "does not begin with https://"),
+        ({"peer": ("n1=127.0.0.1:1,https://h:1",), "insecure": True}, "does not begin with http://"),
+    ],
+)
+def test_what_several_servers_need(flags: dict[str, object], sentence: str) -> None:
+    found = mistakes(flags)
+    assert len(found) == 1, found
+    assert sentence in found[0]
+
+
+def test_certificates_allow_all_interfaces_and_peers() -> None:
+    config = load(
+        {"listen": "0.0.0.0:80", "raft_listen": "0.0.0.0:81", "peer": ("n1=h:1,https://h:2",), **FILES}, {}, HOST
+    )
+    assert config.has_tls
+    assert config.meets_peers
+    assert config.advertise_url == "https://h1:80"
+    assert not load({}, {}, HOST).meets_peers
+    assert load({"insecure": True}, {}, HOST).meets_peers
+    assert not load({"insecure": True, "raft_listen": "0.0.0.0:1"}, {}, HOST).meets_peers
+
+
+def test_times_fit_each_other() -> None:
+    assert load({}, {}, HOST).raft_fallback_ms == 1000
+    assert load({"raft_max_timeout_ms": "3000"}, {}, HOST).raft_fallback_ms == 3000
+    (heartbeat,) = mistakes({"raft_heartbeat_ms": "200"})
+    assert "must be at most a third of raft-min-timeout-ms 500" in heartbeat
+    (fallback,) = mistakes({"raft_fallback_ms": "400"})
+    assert "must not be below raft-min-timeout-ms 500" in fallback
+    assert len(mistakes({"raft_heartbeat_ms": "200", "raft_fallback_ms": "400", "raft_max_timeout_ms": "600"})) == 3
