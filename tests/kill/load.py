@@ -7,7 +7,7 @@ import random
 import time
 from dataclasses import dataclass, field
 
-from tests.kill.history import Call, History, Verb
+from tests.support.history import Call, History, Verb
 from tests.support.wire import GoneError, Reply, Wire, cni_conf, cni_headers
 
 UNKNOWN_CODE = 11

@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from tests.kill.checker import check, doubles
-from tests.kill.history import Call, History, Verb
+from tests.cluster.checker import Rules, check, doubles
 from tests.kill.load import Load, Pod
+from tests.support.history import Call, History, Read, Shown, Verb
 from tests.support.server import Server
 from tests.support.wire import Wire, json_body
 
@@ -66,8 +66,9 @@ class Trial:
         shown = {item["pod_ref"]: item["attachments"] for item in await self._reservations()}
         assert all(len(attachments) == 1 for attachments in shown.values()), shown
         held = {ref: first_address(attachments[0]) for ref, attachments in shown.items()}
-        assert doubles(held.items()) == [], f"seed {SEED}"
         now_s = time.monotonic()
+        looked = Read(now_s, now_s, {ref: Shown(None, address) for ref, address in held.items()})
+        assert list(doubles(looked)) == [], f"seed {SEED}"
         for pod in (pod for group in self.groups for pod in group):
             container = shown[pod.name][0]["container_id"] if pod.name in shown else None
             self.history.note(Call(pod.name, Verb.SEEN, container, now_s, now_s, True, held.get(pod.name)))
@@ -85,7 +86,7 @@ class Trial:
 
     def laws(self) -> None:
         """The whole history so far obeys the laws."""
-        assert check(self.history.calls, SUBNET, frozenset({GATEWAY})) == [], f"seed {SEED}"
+        assert check(self.history, Rules(SUBNET, frozenset({GATEWAY}))) == [], f"seed {SEED}"
 
     def examine(self) -> None:
         """`ipamd doctor` finds nothing in what the kill left."""
