@@ -42,16 +42,33 @@ class _Read:
     seen: tuple[tuple[int, int, int], ...]
 
 
+class _Named(ssl.SSLObject):
+    """A connection to a member, which ends before anything is sent if another one answers."""
+
+    expected: str | None = None
+
+    def do_handshake(self) -> None:
+        """Shake hands. Raises SSLCertVerificationError where somebody else is there."""
+        super().do_handshake()
+        found = member_of(self.getpeercert())
+        if found != self.expected and self.expected is not None:
+            raise ssl.SSLCertVerificationError(f"{found or 'no member'} answers where {self.expected} should be")
+
+
 class Following(ssl.SSLContext):
     """A context whose new connections take what was read last from the files."""
 
     source: Tls
     name: str
+    expected: str | None = None
 
     def wrap_bio(self, *args: Any, **kwargs: Any) -> ssl.SSLObject:
         """Begin a connection (asyncio and uvloop begin all of theirs here)."""
         context: ssl.SSLContext = getattr(self.source.read, self.name)
-        return context.wrap_bio(*args, **kwargs)
+        connection = context.wrap_bio(*args, **kwargs)
+        if isinstance(connection, _Named):
+            connection.expected = self.expected
+        return connection
 
 
 class Tls:
@@ -70,6 +87,15 @@ class Tls:
         self.client = self._following("client", ssl.PROTOCOL_TLS_CLIENT)
         """For connections to other members. The caller compares the name in their certificate."""
 
+        self._clients: dict[str, ssl.SSLContext] = {}
+
+    def client_of(self, member: str) -> ssl.SSLContext:
+        """For connections to this member, and to nobody else."""
+        found = self._clients.get(member)
+        if found is None:
+            found = self._clients[member] = self._following("client", ssl.PROTOCOL_TLS_CLIENT, member)
+        return found
+
     def refresh(self) -> bool:
         """Read the files again if they have changed; whether they had. Raises TlsError, and keeps what it has."""
         if _seen(self._files) == self.read.seen:
@@ -81,11 +107,11 @@ class Tls:
         """How many whole days the own certificate has left; negative: it has ended."""
         return int((self.read.ends_s - wall_s) // _DAY_S)
 
-    def _following(self, name: str, protocol: int) -> ssl.SSLContext:
+    def _following(self, name: str, protocol: int, expected: str | None = None) -> ssl.SSLContext:
         context = Following(protocol)
         if name == "client":
             context.check_hostname = False
-        context.source, context.name = self, name
+        context.source, context.name, context.expected = self, name, expected
         return context
 
 
@@ -98,6 +124,7 @@ def _load(files: TlsFiles, member: str) -> _Read:
     client = _context(ssl.PROTOCOL_TLS_CLIENT, files)
     client.check_hostname = False
     client.verify_mode = ssl.CERT_REQUIRED
+    client.sslobject_class = _Named
     own = _as_others_see_it(server, client, files)
     if member_of(own) != member:
         raise TlsError(

@@ -13,17 +13,22 @@ from ipamd.api.endpoint import endpoint, headers_of
 from ipamd.api.exchange import Exchange, Reply, Route
 from ipamd.api.handlers.cni import cni_endpoint, refuse_unknown
 from ipamd.api.intake import SERVICES, request_id_of
+from ipamd.api.internal import add_routes
 from ipamd.api.openapi import document
 from ipamd.api.problems import failure_of, respond
 from ipamd.api.routes import ROUTES
 from ipamd.cni.call import VERBS
 from ipamd.service import Services
+from ipamd.service.inside import Inside
 
 __all__ = ["Access", "build"]
 
 
-def build(services: Services, access: Access) -> web.Application:
-    """The application for one kind of listener. Serve it with `ipamd.api.server.Listener`."""
+def build(services: Services, access: Access, inside: Inside | None = None) -> web.Application:
+    """The application for one kind of listener. Serve it with `ipamd.api.server.Listener`.
+
+    With `inside` the other members are served too.
+    """
     app = web.Application(middlewares=[_guard(services)], client_max_size=MAX_BODY_BYTES)
     app[SERVICES] = services
     for verb in VERBS:
@@ -34,6 +39,8 @@ def build(services: Services, access: Access) -> web.Application:
             app.router.add_get(route.path, handler)
         else:
             app.router.add_route(route.method, route.path, handler)
+    if inside is not None:
+        add_routes(app, services, inside)
     return app
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+import ssl
 from typing import Any, NamedTuple
 
 from aiohttp import web
@@ -45,7 +46,15 @@ class Limits(NamedTuple):
 class Listener:
     """Serves an application on a socket that is bound already (TCP or unix)."""
 
-    def __init__(self, app: web.Application, sock: socket.socket, limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        app: web.Application,
+        sock: socket.socket,
+        limits: Limits | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        """With `tls` it speaks HTTPS only."""
+        self._tls = tls
         self._runner = web.AppRunner(app, access_log=None, handle_signals=False)
         self._services = app[SERVICES]
         self._sock, self._limits = sock, limits or Limits()
@@ -58,7 +67,15 @@ class Listener:
         if self._sock.family == socket.AF_UNIX:
             self._server = await loop.create_unix_server(self._connection, sock=self._sock, backlog=_BACKLOG)
         else:
-            self._server = await loop.create_server(self._connection, sock=self._sock, backlog=_BACKLOG)
+            handshake_s = None if self._tls is None else self._limits.header_s
+            self._server = await loop.create_server(
+                self._connection,
+                sock=self._sock,
+                backlog=_BACKLOG,
+                ssl=self._tls,
+                ssl_handshake_timeout=handshake_s,
+                ssl_shutdown_timeout=handshake_s,
+            )
 
     async def stop(self, grace_s: float) -> None:
         """Stop accepting, let running requests finish for up to `grace_s` seconds, and close all."""

@@ -15,14 +15,14 @@ def add_member(draft: Draft, command: AddMember) -> Outcome:
     new = replace(command.member, voter=False)
     there = {member.name: member for member in draft.view.members()}
     old = there.get(new.name)
-    if old is not None and old.member_id == new.member_id:
+    if old is not None and old.member_id in ("", new.member_id):
         return _move(draft, old, new)
     if old is not None:
         return Refused(
             Code.MEMBER_EXISTS,
             f"{new.name} is a member with another id: if it lost its data, run: ipamctl cluster remove {new.name}",
         )
-    twin = next((member.name for member in there.values() if member.member_id == new.member_id), None)
+    twin = next((member.name for member in there.values() if member.member_id == new.member_id != ""), None)
     if twin is not None:
         return Refused(Code.MEMBER_EXISTS, f"member {twin} has the id of {new.name}: a data directory is one member's")
     draft.put(new)

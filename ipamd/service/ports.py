@@ -1,10 +1,14 @@
-"""Owns what the use cases need of the machine they run on: a clock, random bytes, a look at network namespaces."""
+"""Owns what the use cases need of the world: a clock, random bytes, a look at network namespaces, other members."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
+
+from ipamd.core.entries import Item
+from ipamd.core.model import Member
+from ipamd.core.ports import Answer
 
 
 class Clock(Protocol):
@@ -56,3 +60,31 @@ class Facts:
         if name == prefix + self.node and to.startswith(prefix):
             self.node = to.removeprefix(prefix)
             self.keep_node(self.node)
+
+
+class Glimpse(NamedTuple):
+    """What a member says of itself: who it is, how far it came, and what it knows of the cluster."""
+
+    name: str
+    member_id: str
+    cluster_id: str | None
+    leader: str | None
+    term: int
+    applied: int
+    committed: int
+    certificate_days: int | None
+    digests: Mapping[int, str]
+    """The digests of its state at a few log indexes."""
+
+
+class Peers(Protocol):
+    """The other members, as they are reached by this one. A member is addressed as the state has it."""
+
+    async def propose(self, member: Member, item: Item, timeout_s: float) -> Answer:
+        """Have a member put a command into the log, if it leads. Raises Unavailable, ApiError."""
+
+    async def barrier(self, member: Member, timeout_s: float) -> int:
+        """The index of a barrier that a member passed, if it leads. Raises Unavailable."""
+
+    async def look(self, member: Member, timeout_s: float) -> Glimpse:
+        """What a member says of itself; its name and id may be others than those asked for. Raises Unavailable."""

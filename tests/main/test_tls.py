@@ -10,25 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from ipamctl.tls.authority import Pair, Wanted, issue, make_authority
+from ipamctl.tls.authority import Wanted, issue, make_authority
 from ipamd.core.names import member_of
-from ipamd.tls import Tls, TlsError, TlsFiles
-
-
-class Shop:
-    """An authority, and files with what it issues."""
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        self.authority = make_authority("ipamd")
-        (directory / "ca.crt").write_bytes(self.authority.certificate)
-
-    def files(self, name: str, wanted: Wanted | None = None, authority: Pair | None = None) -> TlsFiles:
-        made = issue(authority or self.authority, wanted or Wanted(name))
-        certificate, key = self.directory / f"{name}.crt", self.directory / f"{name}.key"
-        certificate.write_bytes(made.certificate)
-        key.write_bytes(made.key)
-        return TlsFiles(certificate, key, self.directory / "ca.crt")
+from ipamd.tls import Tls, TlsError
+from tests.support.certificates import Shop
 
 
 @pytest.fixture
@@ -78,7 +63,6 @@ def closed() -> Iterator[None]:
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 async def test_who_has_no_certificate_of_this_authority_is_closed(shop: Shop, tmp_path: Path) -> None:
     one = Tls(shop.files("n1"), "n1")
-    (tmp_path / "foreign").mkdir()
     foreign = Shop(tmp_path / "foreign")
     other = Tls(foreign.files("n2"), "n2")
     nobody = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -90,6 +74,15 @@ async def test_who_has_no_certificate_of_this_authority_is_closed(shop: Shop, tm
         await talk(one.mutual_server, other.client)
     with closed():
         await talk(other.open_server, one.client)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+async def test_another_member_than_the_one_wanted_is_not_spoken_to(shop: Shop) -> None:
+    one, two = Tls(shop.files("n1"), "n1"), Tls(shop.files("n2"), "n2")
+    assert await talk(one.mutual_server, two.client_of("n1")) == ("n2", "n1", "TLSv1.3")
+    assert two.client_of("n1") is two.client_of("n1")
+    with pytest.raises(ssl.SSLCertVerificationError, match="n1 answers where n3 should be"):
+        await talk(one.mutual_server, two.client_of("n3"))
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

@@ -1,0 +1,126 @@
+"""Owns the routes that members ask each other by: no token opens them, only a member's certificate does.
+
+Bodies are the log's own bytes (core.entries, core.outcomes), so that nothing is translated on the way to the leader.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import msgspec
+from aiohttp import web
+from aiohttp.typedefs import Handler as WebHandler
+
+from ipamd.api.endpoint import headers_of
+from ipamd.api.intake import deadline_after_s, left_ms_of, read_body, request_id_of
+from ipamd.api.problems import failure_of, respond
+from ipamd.core.codec import CodecError
+from ipamd.core.entries import Item, Stamp, decode_entry, encode_entry
+from ipamd.core.names import member_of
+from ipamd.core.outcomes import encode_outcome
+from ipamd.errors import ApiError
+from ipamd.service import Services
+from ipamd.service.inside import Inside
+
+PREFIX: Final = "/internal/v1"
+BYTES: Final = "application/octet-stream"
+
+_CHUNK_BYTES = 256 * 1024
+_NEVER = Stamp(0, 0)
+"""An item travels as an entry of its own; the leader stamps the real one."""
+
+Serve = Callable[[Inside, web.Request, float], Awaitable[web.StreamResponse]]
+
+
+def add_routes(app: web.Application, services: Services, inside: Inside) -> None:
+    """Serve the routes between members."""
+    app.router.add_post(f"{PREFIX}/propose", _endpoint(services, inside, _propose))
+    app.router.add_post(f"{PREFIX}/barrier", _endpoint(services, inside, _barrier))
+    app.router.add_get(f"{PREFIX}/member", _endpoint(services, inside, _member))
+    app.router.add_get(f"{PREFIX}/snapshot", _endpoint(services, inside, _snapshot))
+
+
+def encode_item(item: Item) -> bytes:
+    """A proposal as bytes."""
+    return encode_entry(_NEVER, (item,))
+
+
+def decode_item(data: bytes) -> Item:
+    """The reverse. Raises ApiError."""
+    try:
+        items = decode_entry(data).items
+    except CodecError as error:
+        raise ApiError("invalid_request", f"the body is no proposal: {error}") from None
+    if len(items) != 1:
+        raise ApiError("invalid_request", f"the body has {len(items)} proposals, not one")
+    return items[0]
+
+
+def _endpoint(services: Services, inside: Inside, serve: Serve) -> WebHandler:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        request_id = request_id_of(request.headers, services.random)
+        deadline_s = services.clock.monotonic_s()
+        try:
+            _admit(inside, request)
+            deadline_s = deadline_after_s(deadline_s, left_ms_of(request.headers))
+            return await serve(inside, request, deadline_s - services.clock.monotonic_s())
+        except ConnectionError:
+            raise  # the other member is gone: nobody is there to be answered
+        except Exception as error:  # noqa: BLE001 - the boundary of the process: the other member gets an answer, always
+            return respond(failure_of(error), request_id, headers_of(services, request_id))
+
+    return answer
+
+
+def _admit(inside: Inside, request: web.Request) -> None:
+    """Raises ApiError unless a member asks. Without certificates whoever is on this host counts as one."""
+    transport = request.transport
+    name = member_of(transport.get_extra_info("peercert")) if transport is not None else None
+    if name is None and inside.insecure and _is_loopback(request.remote):
+        return
+    if name is None:
+        raise ApiError("forbidden", "this is for members of the cluster, who show their certificates")
+    if request.path != f"{PREFIX}/member" and not inside.knows(name):
+        raise ApiError("forbidden", f"{name} is not a member of this cluster")
+
+
+def _is_loopback(address: str | None) -> bool:
+    try:
+        return ipaddress.ip_address(address or "").is_loopback
+    except ValueError:
+        return False
+
+
+async def _propose(inside: Inside, request: web.Request, left_s: float) -> web.StreamResponse:
+    """Put a command into this member's log."""
+    item = decode_item(await read_body(request))
+    try:
+        answer = await inside.log.propose(item, left_s)
+    except ValueError as error:
+        raise ApiError("too_large", str(error)) from None
+    return _bytes(answer.index, encode_outcome(answer.outcome))
+
+
+async def _barrier(inside: Inside, _request: web.Request, left_s: float) -> web.StreamResponse:
+    """Pass a barrier in this member's log."""
+    return _bytes(await inside.log.barrier(left_s), b"")
+
+
+async def _member(inside: Inside, _request: web.Request, _left_s: float) -> web.StreamResponse:
+    """Say who this member is, and how far it came."""
+    return web.Response(body=msgspec.json.encode(inside.glimpse()), content_type="application/json")
+
+
+async def _snapshot(inside: Inside, request: web.Request, _left_s: float) -> web.StreamResponse:
+    """Send a state file, a piece at a time."""
+    async with inside.state_file() as file:
+        response = web.FileResponse(file.path, chunk_size=_CHUNK_BYTES)
+        response.content_type = BYTES
+        await response.prepare(request)
+    return response
+
+
+def _bytes(index: int, body: bytes) -> web.Response:
+    return web.Response(body=body, content_type=BYTES, headers={"Ipamd-Index": str(index)})

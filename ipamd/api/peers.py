@@ -1,0 +1,148 @@
+"""Owns asking other members over HTTP: connections that are kept, and certificates that name who answers."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+import aiohttp
+import msgspec
+
+from ipamd.api.intake import DEFAULT_DEADLINE_S
+from ipamd.api.internal import BYTES, PREFIX, encode_item
+from ipamd.core.codec import CodecError
+from ipamd.core.entries import Item
+from ipamd.core.model import Member
+from ipamd.core.outcomes import decode_outcome
+from ipamd.core.ports import Answer, Unavailable
+from ipamd.service.ports import Glimpse
+
+CONNECT_S = 1.0
+"""A host behind a black hole costs no more."""
+
+_KEEP_S = 30.0
+_DEFINITE = range(400, 500)
+
+Trust = Callable[[str | None], ssl.SSLContext | None]
+"""The context for connections to a member by its name (None: to any member); None: plain HTTP."""
+
+
+class _Asked(NamedTuple):
+    member: Member
+    method: str
+    path: str
+    body: bytes | None = None
+
+
+class _Got(NamedTuple):
+    status: int
+    applied: str
+    body: bytes
+
+
+class _ProblemSaid(msgspec.Struct):
+    detail: str = "it gave no reason"
+    outcome: Literal["none", "unknown"] = "unknown"
+
+
+class HttpPeers:
+    """The other members: service.ports.Peers. Used in one loop."""
+
+    def __init__(self, trust: Trust) -> None:
+        self._trust = trust
+        self._session: aiohttp.ClientSession | None = None
+
+    async def close(self) -> None:
+        """Close all connections."""
+        if self._session is not None:
+            await self._session.close()
+
+    async def propose(self, member: Member, item: Item, timeout_s: float) -> Answer:
+        """Have a member put a command into the log, if it leads. Raises Unavailable."""
+        got = await self._ask(_Asked(member, "POST", "/propose", encode_item(item)), timeout_s)
+        try:
+            return Answer(int(got.applied), decode_outcome(got.body))
+        except (CodecError, ValueError) as error:
+            raise Unavailable(f"{member.name} answered what this member cannot read: {error}", "unknown") from None
+
+    async def barrier(self, member: Member, timeout_s: float) -> int:
+        """The index of a barrier that a member passed, if it leads. Raises Unavailable."""
+        got = await self._ask(_Asked(member, "POST", "/barrier"), timeout_s)
+        return int(got.applied or 0)
+
+    async def look(self, member: Member, timeout_s: float) -> Glimpse:
+        """What a member says of itself. Raises Unavailable."""
+        got = await self._ask(_Asked(member, "GET", "/member"), timeout_s)
+        try:
+            return msgspec.json.decode(got.body, type=Glimpse)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise Unavailable(f"{member.name} answered what this member cannot read: {error}", "none") from None
+
+    async def _ask(self, asked: _Asked, timeout_s: float) -> _Got:
+        """One exchange. Raises Unavailable, which says whether the other one may have acted on it."""
+        member, sent = asked.member, _Sent()
+        try:
+            got = await self._exchange(asked, timeout_s, sent)
+        except (aiohttp.ClientConnectorError, aiohttp.InvalidURL, aiohttp.ConnectionTimeoutError) as error:
+            raise Unavailable(f"{member.name} at {member.api} is not reached: {_why(error)}", "none") from None
+        except (aiohttp.ClientError, OSError) as error:
+            outcome: Literal["none", "unknown"] = "unknown" if sent.head else "none"
+            raise Unavailable(f"{member.name} gave no answer: {_why(error)}", outcome) from None
+        if got.status != 200:
+            raise _refusal(member, got)
+        return got
+
+    async def _exchange(self, asked: _Asked, timeout_s: float, sent: _Sent) -> _Got:
+        limit = aiohttp.ClientTimeout(total=timeout_s, sock_connect=min(CONNECT_S, timeout_s))
+        headers = {"Ipamd-Deadline-Ms": str(max(1, int(timeout_s * 1000))), "Content-Type": BYTES}
+        async with self._opened().request(
+            asked.method,
+            f"{asked.member.api}{PREFIX}{asked.path}",
+            data=asked.body,
+            headers=headers,
+            timeout=limit,
+            ssl=self._trust(asked.member.name) or True,
+            allow_redirects=False,
+            trace_request_ctx=sent,
+        ) as answer:
+            return _Got(answer.status, answer.headers.get("Ipamd-Index", ""), await answer.read())
+
+    def _opened(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            trace = aiohttp.TraceConfig()
+            trace.on_request_headers_sent.append(_note_sent)
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_S),
+                trace_configs=[trace],
+                timeout=aiohttp.ClientTimeout(total=DEFAULT_DEADLINE_S),
+                auto_decompress=False,
+                cookie_jar=aiohttp.DummyCookieJar(),
+            )
+        return self._session
+
+
+class _Sent:
+    """Whether anything of a request went out: until then the other side cannot have acted on it."""
+
+    head = False
+
+
+async def _note_sent(_session: aiohttp.ClientSession, context: Any, _parameters: Any) -> None:
+    context.trace_request_ctx.head = True
+
+
+def _refusal(member: Member, got: _Got) -> Unavailable:
+    """An error of the other side's; a definite one (4xx) means that it did nothing."""
+    try:
+        said = msgspec.json.decode(got.body, type=_ProblemSaid)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        said = _ProblemSaid()
+    outcome = "none" if got.status in _DEFINITE else said.outcome
+    return Unavailable(f"{member.name}: {said.detail}", outcome)
+
+
+def _why(error: BaseException) -> str:
+    if isinstance(error, TimeoutError):
+        return "timed out"
+    return str(error) or type(error).__name__
