@@ -38,6 +38,7 @@ def add_routes(app: web.Application, services: Services, inside: Inside) -> None
     """Serve the routes between members."""
     app.router.add_post(f"{PREFIX}/propose", _endpoint(services, inside, _propose))
     app.router.add_post(f"{PREFIX}/barrier", _endpoint(services, inside, _barrier))
+    app.router.add_post(f"{PREFIX}/hand-over", _endpoint(services, inside, _hand_over))
     app.router.add_get(f"{PREFIX}/member", _endpoint(services, inside, _member))
     app.router.add_get(f"{PREFIX}/snapshot", _endpoint(services, inside, _snapshot))
 
@@ -106,6 +107,13 @@ async def _propose(inside: Inside, request: web.Request, left_s: float) -> web.S
 async def _barrier(inside: Inside, _request: web.Request, left_s: float) -> web.StreamResponse:
     """Pass a barrier in this member's log."""
     return _bytes(await inside.log.barrier(left_s), b"")
+
+
+async def _hand_over(inside: Inside, request: web.Request, left_s: float) -> web.StreamResponse:
+    """Hand over to the member that the body names, or to the most advanced one."""
+    to = (await read_body(request)).decode("utf-8", "replace")
+    await inside.hand_over(to or None, left_s)
+    return _bytes(inside.log.status().applied, b"")
 
 
 async def _member(inside: Inside, _request: web.Request, _left_s: float) -> web.StreamResponse:

@@ -79,6 +79,10 @@ class HttpPeers:
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise Unavailable(f"{member.name} answered what this member cannot read: {error}", "none") from None
 
+    async def hand_over(self, member: Member, to: str | None, timeout_s: float) -> None:
+        """Have a member that leads hand over to another. Raises Unavailable."""
+        await self._ask(_Asked(member, "POST", "/hand-over", (to or "").encode()), timeout_s)
+
     async def _ask(self, asked: _Asked, timeout_s: float) -> _Got:
         """One exchange. Raises Unavailable, which says whether the other one may have acted on it."""
         member, sent = asked.member, _Sent()

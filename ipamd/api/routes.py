@@ -7,6 +7,7 @@ from ipamd.api.exchange import Route
 from ipamd.api.handlers import addresses, admin, cluster, cni_test, events, nodes, pools, reservations
 from ipamd.api.schema import addresses as address_shapes
 from ipamd.api.schema import admin as admin_shapes
+from ipamd.api.schema import cluster as cluster_shapes
 from ipamd.api.schema import cni_test as test_shapes
 from ipamd.api.schema import nodes as node_shapes
 from ipamd.api.schema import pools as pool_shapes
@@ -14,7 +15,7 @@ from ipamd.api.schema import reservations as reservation_shapes
 from ipamd.api.schema.common import Items, ListQuery, ReadQuery, SpaceQuery, WriteSpaceQuery
 
 _A, _P, _R, _N, _M = address_shapes, pool_shapes, reservation_shapes, node_shapes, admin_shapes
-_T = test_shapes
+_T, _C = test_shapes, cluster_shapes
 _ANYBODY, _READER, _OPERATOR, _ADMIN = Least.ANYBODY, Least.READER, Least.OPERATOR, Least.ADMIN
 _ANY, _OWN = ForNodes.ANY, ForNodes.OWN
 _FULL = ("pool_exhausted", "address_taken", "address_not_allowed")
@@ -237,7 +238,37 @@ ROUTES: tuple[Route, ...] = (
         answer=Items[_M.CallShown],
     ),
     Route(
-        "GET", "/v1/cluster", cluster.get, "Show the cluster", _READER, _ANY, query=ReadQuery, answer=_M.ClusterShown
+        "GET", "/v1/cluster", cluster.get, "Show the cluster", _READER, _ANY, query=ReadQuery, answer=_C.ClusterShown
+    ),
+    Route(
+        "POST",
+        "/v1/cluster/members",
+        cluster.add,
+        "Take a member in; 201 also if it is one already",
+        _ADMIN,
+        body=_C.MemberBody,
+        answer=_C.ClusterShown,
+        status=201,
+        codes=("member_exists",),
+    ),
+    Route(
+        "DELETE",
+        "/v1/cluster/members/{name}",
+        cluster.remove,
+        "Take a member out",
+        _ADMIN,
+        answer=_C.ClusterShown,
+        codes=("not_found", "last_member"),
+    ),
+    Route(
+        "POST",
+        "/v1/cluster/leader",
+        cluster.transfer,
+        "Have another member lead",
+        _ADMIN,
+        body=_C.LeaderBody,
+        answer=_C.ClusterShown,
+        codes=("not_found",),
     ),
     Route(
         "GET",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -35,6 +35,9 @@ class Inside:
     members: Callable[[], Sequence[Member]]
     state_file: Callable[[], AbstractAsyncContextManager[StateFile]]
     digests: Callable[[], Mapping[int, str]]
+    hand_over: Callable[[str | None, float], Awaitable[None]]
+    """Have another member lead (None: the most advanced), within so many seconds. Raises Unavailable."""
+
     certificate_days: Callable[[], int | None] = _no_days
     insecure: bool = False
     """Members have no certificates; they are believed on loopback."""

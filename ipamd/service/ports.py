@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 from ipamd.core.entries import Item
 from ipamd.core.model import Member
-from ipamd.core.ports import Answer
+from ipamd.core.ports import Answer, Unavailable
 
 
 class Clock(Protocol):
@@ -88,3 +88,30 @@ class Peers(Protocol):
 
     async def look(self, member: Member, timeout_s: float) -> Glimpse:
         """What a member says of itself; its name and id may be others than those asked for. Raises Unavailable."""
+
+    async def hand_over(self, member: Member, to: str | None, timeout_s: float) -> None:
+        """Have a member that leads hand over to another (None: the most advanced). Raises Unavailable."""
+
+
+class NoPeers:
+    """Of a member that meets no others."""
+
+    async def propose(self, member: Member, item: Item, timeout_s: float) -> Answer:  # noqa: ARG002 - the port
+        """Nobody is there. Raises Unavailable."""
+        raise _unmet(member)
+
+    async def barrier(self, member: Member, timeout_s: float) -> int:  # noqa: ARG002 - the port
+        """Nobody is there. Raises Unavailable."""
+        raise _unmet(member)
+
+    async def look(self, member: Member, timeout_s: float) -> Glimpse:  # noqa: ARG002 - the port
+        """Nobody is there. Raises Unavailable."""
+        raise _unmet(member)
+
+    async def hand_over(self, member: Member, to: str | None, timeout_s: float) -> None:  # noqa: ARG002 - the port
+        """Nobody is there. Raises Unavailable."""
+        raise _unmet(member)
+
+
+def _unmet(member: Member) -> Unavailable:
+    return Unavailable(f"{member.name} cannot be met: this server was started without certificates", "none")

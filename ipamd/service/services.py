@@ -14,9 +14,10 @@ from ipamd.service.collection import Collection
 from ipamd.service.events import Events
 from ipamd.service.exhaustion import Exhaustion
 from ipamd.service.housekeeping import Housekeeping
+from ipamd.service.inside import Inside
 from ipamd.service.nodes import Nodes
 from ipamd.service.pools import Pools
-from ipamd.service.ports import Clock, Facts, Namespaces, Random
+from ipamd.service.ports import Clock, Facts, Namespaces, NoPeers, Peers, Random
 from ipamd.service.proposer import Proposer
 from ipamd.service.reader import Reader
 from ipamd.service.reservations import Reservations
@@ -24,6 +25,8 @@ from ipamd.service.sandboxes import Sandboxes
 from ipamd.service.settings import Settings
 from ipamd.service.tokens import Tokens
 from ipamd.service.why import Why
+
+_NO_PEERS = NoPeers()
 
 
 @dataclass(frozen=True)
@@ -52,9 +55,18 @@ class Services:
 
     @classmethod
     def assemble(
-        cls, log: Log, state: State, *, clock: Clock, random: Random, namespaces: Namespaces, facts: Facts
+        cls,
+        log: Log,
+        state: State,
+        *,
+        clock: Clock,
+        random: Random,
+        namespaces: Namespaces,
+        facts: Facts,
+        peers: Peers = _NO_PEERS,
+        inside: Inside | None = None,
     ) -> Self:
-        """Make the use cases over a log and a state. Nothing runs before `start`."""
+        """Make the use cases over a log and a state; `inside` None: no other members. Nothing runs before `start`."""
         proposer, reader = Proposer(log, clock, random), Reader(log, state, clock)
         collection = Collection(proposer, reader, namespaces)
         return cls(
@@ -69,7 +81,7 @@ class Services:
             reservations=Reservations(reader),
             addresses=Addresses(proposer, reader),
             nodes=Nodes(proposer, reader, collection, facts),
-            cluster=Cluster(reader, log, clock, facts),
+            cluster=Cluster(proposer, reader, log=log, clock=clock, facts=facts, peers=peers, inside=inside),
             events=Events(reader),
             settings=Settings(proposer, reader),
             tokens=Tokens(proposer, reader, log, clock, random),

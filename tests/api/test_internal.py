@@ -53,6 +53,9 @@ async def inside_of(stack: Stack, shop: Shop | None, directory: Path) -> AsyncIt
     async def state_file() -> AsyncIterator[StateFile]:
         yield StateFile(str(directory / "state"), 500_000)
 
+    async def hand_over(to: str | None, left_s: float) -> None:
+        raise Unavailable(f"{to} does not want to, within {left_s > 0}", "none")
+
     inside = Inside(
         name="n1",
         member_id="id-n1",
@@ -61,6 +64,7 @@ async def inside_of(stack: Stack, shop: Shop | None, directory: Path) -> AsyncIt
         members=lambda: members,
         state_file=state_file,
         digests=lambda: {7: "aa"},
+        hand_over=hand_over,
         certificate_days=lambda: 42,
         insecure=shop is None,
     )
@@ -129,7 +133,14 @@ async def ask(  # noqa: PLR0917 - a request has these parts
         return answer.status
 
 
-ROUTES = [("POST", "propose"), ("POST", "barrier"), ("GET", "member"), ("GET", "snapshot")]
+async def test_a_refusal_comes_with_its_reason(pair: Pair) -> None:
+    with pytest.raises(Unavailable, match="n1: n3 does not want to, within True"):
+        await pair.n2.hand_over(pair.n1, "n3", 5)
+    with pytest.raises(Unavailable, match="n1: None does"):
+        await pair.n2.hand_over(pair.n1, None, 5)
+
+
+ROUTES = [("POST", "propose"), ("POST", "barrier"), ("POST", "hand-over"), ("GET", "member"), ("GET", "snapshot")]
 
 
 @pytest.mark.parametrize(("method", "path"), ROUTES)

@@ -15,7 +15,14 @@ from ipamd.api.routes import ROUTES
 from ipamd.errors import ERRORS
 from tests.support.stack import Got, Stack, running
 
-FILLED = {"pool": "nosuch", "pod_ref": "t%2Fnobody", "address": "192.0.2.1", "node": "nowhere", "id": "none"}
+FILLED = {
+    "pool": "nosuch",
+    "pod_ref": "t%2Fnobody",
+    "address": "192.0.2.1",
+    "node": "nowhere",
+    "id": "none",
+    "name": "nobody",
+}
 PROBLEM = "application/problem+json"
 
 

@@ -30,6 +30,9 @@ MEMBER = {
     "reachable": True,
     "index": 9,
     "lag": 0,
+    "certificate_days": None,
+    "digest_index": None,
+    "digest": None,
 }
 CLUSTER = {"cluster_id": "c", "self": "n1", "leader": "n1", "term": 2, "index": 9, "members": [MEMBER]}
 
@@ -52,8 +55,10 @@ def test_every_verb_of_the_reference_is_there():
         *(f"address {verb}" for verb in ("show", "history", "quarantine")),
         *(f"node {verb}" for verb in ("list", "show", "calls", "release", "rename", "forget")),
         *(f"token {verb}" for verb in ("create", "list", "revoke")),
-        *("who", "why", "events", "completion", "cluster status", "settings show", "settings set"),
+        *("who", "why", "events", "completion", "settings show", "settings set"),
         *("cni install", "cni test"),
+        *(f"cluster {verb}" for verb in ("status", "add", "remove", "transfer")),
+        *(f"tls {verb}" for verb in ("init", "issue", "renew")),
     }
 
 
@@ -166,11 +171,46 @@ def test_a_whole_cluster(ask, peer):
     assert done.stdout.splitlines()[-1].split()[:5] == ["n1", "yes", "yes", "9", "0"]
 
 
-@pytest.mark.parametrize("damage", [{"leader": None}, {"members": [MEMBER, {**MEMBER, "reachable": False}]}])
+DIFFERENT = [{**MEMBER, "digest_index": 7, "digest": "aa"}, {**MEMBER, "name": "n2", "digest_index": 7, "digest": "bb"}]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [{"leader": None}, {"members": [MEMBER, {**MEMBER, "reachable": False}]}, {"members": DIFFERENT}],
+)
 def test_a_degraded_cluster_ends_with_status_5(ask, peer, damage):
     peer.on("GET", "/v1/cluster", {**CLUSTER, **damage})
     done = ask("cluster", "status", "-o", "json")
     assert (done.exit_code, json.loads(done.stdout)) == (5, {**CLUSTER, **damage})
+
+
+def test_states_that_differ_are_said(ask, peer):
+    peer.on("GET", "/v1/cluster", {**CLUSTER, "members": DIFFERENT})
+    assert "the states at log index 7 differ: n1 against n2" in ask("cluster", "status").stderr
+    later = [DIFFERENT[0], {**DIFFERENT[1], "digest_index": 8}]
+    peer.on("GET", "/v1/cluster", {**CLUSTER, "members": later})
+    assert ask("cluster", "status").exit_code == 0
+
+
+def test_a_certificate_that_ends_soon_is_said(ask, peer):
+    for days, said in ((29, True), (30, False)):
+        peer.on("GET", "/v1/cluster", {**CLUSTER, "members": [{**MEMBER, "certificate_days": days}]})
+        done = ask("cluster", "status")
+        assert ("the certificate of n1 ends in 29 days" in done.stderr) is said
+        assert done.exit_code == 0
+
+
+def test_members_are_changed(ask, peer):
+    peer.on("POST", "/v1/cluster/members", CLUSTER, status=201)
+    peer.on("DELETE", "/v1/cluster/members/n2", CLUSTER)
+    peer.on("POST", "/v1/cluster/leader", CLUSTER)
+    assert ask("cluster", "add", "n2", "--raft", "h:1", "--api", "https://h:2").exit_code == 0
+    assert peer.last.body == {"name": "n2", "raft": "h:1", "api": "https://h:2"}
+    assert ask("cluster", "remove", "n2").stdout.splitlines()[-1].split()[0] == "n1"
+    for args, body in (((), {"name": None}), (("n2",), {"name": "n2"})):
+        assert ask("cluster", "transfer", *args).exit_code == 0
+        assert peer.last.body == body
+    assert ask("cluster", "add", "n2").exit_code == 2
 
 
 def test_tokens(ask, peer):

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import click
 
+from ipamctl.cluster.add import add
+from ipamctl.cluster.remove import remove
 from ipamctl.cluster.status import status
+from ipamctl.cluster.transfer import transfer
 
 
 @click.group()
@@ -12,4 +15,5 @@ def cluster() -> None:
     """The servers that keep the state together."""
 
 
-cluster.add_command(status)
+for _verb in (status, add, remove, transfer):
+    cluster.add_command(_verb)

@@ -8,25 +8,41 @@ from typing import Any
 import click
 
 from ipamctl.client import route
-from ipamctl.exits import Exit
-from ipamctl.render import columns, fields
+from ipamctl.cluster.table import cluster_table
+from ipamctl.exits import Exit, note
 from ipamctl.session import Session, Verb
 
-_NAMES = ("name", "voter", "reachable", "index", "lag", "raft", "api", "member_id")
+_DAYS = 30
+"""From here on a certificate should be renewed."""
 
 
 @click.command(cls=Verb)
 @click.pass_context
 def status(context: click.Context) -> None:
-    """Show the members and the leader. Ends with status 5 if a member or the leader is missing."""
+    """Show the members and the leader. Ends with status 5 if a member or the leader is missing, or states differ."""
     session: Session = context.obj
     answer = session.client.get_or_stale(route("cluster"))
-    session.show(answer, _table)
-    if answer["leader"] is None or any(member["reachable"] is False for member in answer["members"]):
+    session.show(answer, cluster_table)
+    for member in answer["members"]:
+        days = member.get("certificate_days")
+        if days is not None and days < _DAYS:
+            note(f"warning: the certificate of {member['name']} ends in {days} days: ipamctl tls renew")
+    differ = _different(answer)
+    for sentence in differ:
+        note(sentence)
+    missing = any(member["reachable"] is False for member in answer["members"])
+    if answer["leader"] is None or missing or differ:
         context.exit(Exit.DEGRADED)
 
 
-def _table(answer: Mapping[str, Any]) -> str:
-    head = fields((name, value) for name, value in answer.items() if name != "members")
-    rows = [[member.get(name) for name in _NAMES] for member in answer["members"]]
-    return f"{head}\n\n{columns([name.upper() for name in _NAMES], rows)}"
+def _different(answer: Mapping[str, Any]) -> list[str]:
+    """A sentence for each log index at which members have different digests."""
+    found: dict[int, dict[str, list[str]]] = {}
+    for member in answer["members"]:
+        if member.get("digest") is not None:
+            found.setdefault(member["digest_index"], {}).setdefault(member["digest"], []).append(member["name"])
+    return [
+        f"the states at log index {index} differ: " + " against ".join(", ".join(names) for names in by_digest.values())
+        for index, by_digest in found.items()
+        if len(by_digest) > 1
+    ]

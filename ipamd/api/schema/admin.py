@@ -1,4 +1,4 @@
-"""Owns the JSON of what administrators see: settings, tokens, the cluster, events, CNI calls and health."""
+"""Owns the JSON of what administrators see: settings, tokens, events, CNI calls and health."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from ipamd.core.model import Event, Settings, Token
 from ipamd.core.names import InvalidName, check_name, check_node
 from ipamd.errors import ApiError
 from ipamd.service.calls import CallRecord
-from ipamd.service.cluster import ShownCluster
 from ipamd.service.tokens import Minted
 
 MAX_EVENTS = 1_000_000_000
@@ -98,30 +97,6 @@ class MintedShown(TokenShown):
     secret: str | None
 
 
-class MemberShown(Shown):
-    """A Raft member. What this one does not know of another is null."""
-
-    name: str
-    member_id: str
-    raft: str
-    api: str
-    voter: bool
-    reachable: bool | None
-    index: int | None
-    lag: int | None
-
-
-class ClusterShown(Shown):
-    """The cluster as the member that answers (`self`) knows it."""
-
-    cluster_id: str | None
-    self_: str = msgspec.field(name="self")
-    leader: str | None
-    term: int
-    index: int
-    members: tuple[MemberShown, ...]
-
-
 class EventsQuery(ReadQuery):
     """Of a page of events: those after an index."""
 
@@ -187,31 +162,6 @@ def show_token(token: Token) -> TokenShown:
 def show_minted(minted: Minted) -> MintedShown:
     """A new token."""
     return MintedShown(**_token_fields(minted.token), secret=minted.secret)
-
-
-def show_cluster(shown: ShownCluster, self_name: str) -> ClusterShown:
-    """The cluster; of the others nothing is known here but their addresses."""
-    status = shown.status
-    return ClusterShown(
-        cluster_id=shown.cluster_id,
-        self_=self_name,
-        leader=status.leader,
-        term=status.term,
-        index=status.applied,
-        members=tuple(
-            MemberShown(
-                name=one.name,
-                member_id=one.member_id,
-                raft=one.raft,
-                api=one.api,
-                voter=one.voter,
-                reachable=True if one.name == self_name else None,
-                index=status.applied if one.name == self_name else None,
-                lag=status.committed - status.applied if one.name == self_name else None,
-            )
-            for one in shown.members
-        ),
-    )
 
 
 def show_event(event: Event) -> EventShown:
