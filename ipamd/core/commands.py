@@ -264,6 +264,13 @@ class BindMember:
     api: str
 
 
+@dataclass(frozen=True, slots=True)
+class TakeDigest:
+    """Change nothing; each member takes the digest of its state as it is right behind this entry."""
+
+    origin: Origin
+
+
 Command = (
     Add
     | Del
@@ -285,6 +292,7 @@ Command = (
     | PromoteMember
     | RemoveMember
     | BindMember
+    | TakeDigest
 )
 
 KINDS: dict[int, type[Command]] = {
@@ -308,6 +316,7 @@ KINDS: dict[int, type[Command]] = {
     18: PromoteMember,
     19: RemoveMember,
     20: BindMember,
+    21: TakeDigest,
 }
 
 VERSION = 1
@@ -316,11 +325,17 @@ VERSION = 1
 CODEC: Codec[Command] = Codec(VERSION, KINDS)
 
 _OF_MEMBERS = frozenset({17, 18, 19, 20})
+_DIGEST = bytes((VERSION, 21))
 
 
 def is_configuration(data: bytes) -> bool:
     """Whether an encoded command changes the members: the log carries one such command at a time."""
     return len(data) > 1 and data[0] == VERSION and data[1] in _OF_MEMBERS
+
+
+def takes_digest(data: bytes) -> bool:
+    """Whether an encoded command wants the digest of the state right behind it."""
+    return data[:2] == _DIGEST
 
 
 def encode_command(command: Command) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -32,7 +32,7 @@ class Inside:
     member_id: str
     log: Log
     cluster_id: Callable[[], str | None]
-    members: Callable[[], Sequence[Member]]
+    members: Callable[[], tuple[Member, ...]]
     state_file: Callable[[], AbstractAsyncContextManager[StateFile]]
     digests: Callable[[], Mapping[int, str]]
     hand_over: Callable[[str | None, float], Awaitable[None]]

@@ -36,6 +36,11 @@ COMMAND_KINDS = {
     "DropToken": 14,
     "Found": 15,
     "Expire": 16,
+    "AddMember": 17,
+    "PromoteMember": 18,
+    "RemoveMember": 19,
+    "BindMember": 20,
+    "TakeDigest": 21,
 }
 """Written down once more: a log that is on disk knows a command by its number."""
 

@@ -13,7 +13,7 @@ from ipamd.core.entries import Item
 from ipamd.core.model import Member
 from ipamd.core.outcomes import Done
 from ipamd.core.ports import Answer, LogStatus, Unavailable
-from ipamd.service.ports import Glimpse
+from ipamd.service.ports import NoPeers
 from ipamd.service.routing import RoutedLog
 from ipamd.system import SystemClock
 
@@ -53,7 +53,7 @@ class World:
         return await self._next("n1", None)
 
 
-class Others:
+class Others(NoPeers):
     def __init__(self, world: World) -> None:
         self.world = world
 
@@ -62,9 +62,6 @@ class Others:
 
     async def barrier(self, member: Member, timeout_s: float) -> int:
         return await self.world._next(member.name, None)
-
-    async def look(self, member: Member, timeout_s: float) -> Glimpse:
-        raise NotImplementedError
 
 
 def routed(world: World, members: tuple[Member, ...] = MEMBERS) -> RoutedLog:
