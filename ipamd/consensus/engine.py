@@ -1,30 +1,26 @@
-"""Owns pysyncobj's Raft object: how it is set up, ticked, and read. No other module uses its mangled names.
+"""Owns how Raft is driven: ticks, what is appended, sent and applied, and which members count.
 
 The fourth seam is here: committed entries go to the state machine in our own loop. pysyncobj's own would apply one
 entry at a time, and again and again one whose method raised.
 """
 
-# ruff: noqa: SLF001 - the audited private names are the only way in; guard.py pins the file that has them
-
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
-from pysyncobj.node import Node
-
-from ipamd.consensus import guard
 from ipamd.consensus.clock import Chance, Clock
 from ipamd.consensus.compaction import Compaction
 from ipamd.consensus.failures import JournalFailed, StartRefused
 from ipamd.consensus.figures import Figures
+from ipamd.consensus.guarded import Guard
 from ipamd.consensus.journal import Journal
 from ipamd.consensus.limits import Limits
+from ipamd.consensus.peers import NoWire, Wire
+from ipamd.consensus.raft import Raft
 from ipamd.consensus.records import Entry
 from ipamd.consensus.survey import WAY_OUT
-from ipamd.consensus.transport import Transport
+from ipamd.core.model import Member
 from ipamd.core.ports import Applied, LogEntry, StateMachine
 
 logger = logging.getLogger(__name__)
@@ -34,9 +30,8 @@ COMMAND = b"\x00"
 
 NO_OP = b"\x01"
 
-_FOLLOWER = 0
-_NEVER = 10**9
-_BATCH_BYTES = 1 << 20
+CONFIGURATION = b"\x04"
+"""First byte of an entry with a command that changes the members, among others."""
 
 OnApplied = Callable[[Sequence[Entry], Sequence[Applied]], None]
 
@@ -48,41 +43,53 @@ class Engine:
         self,
         *,
         name: str,
-        peers: Sequence[str],
         journal: Journal,
         machine: StateMachine,
-        transport: Transport,
         clock: Clock,
         chance: Chance,
         limits: Limits,
         figures: Figures,
         on_applied: OnApplied,
+        wire: Wire | None = None,
         retryable: tuple[type[Exception], ...] = (),
     ) -> None:
-        """Raises StartRefused when journal and state machine do not belong together."""
+        """Nobody is a member yet: see `set_members`. Raises StartRefused: journal and state do not belong together."""
         self.stalled: str | None = None
         """Why the state machine takes nothing at the moment."""
 
+        self.members: tuple[Member, ...] = ()
+        """Who counts. They change when a change of them is applied."""
+
+        self._name = name
         self._journal = journal
         self._machine = machine
-        self._transport = transport
         self._clock = clock
         self._limits = limits
         self._figures = figures
         self._on_applied = on_applied
         self._retryable = retryable
         self._retry_at_s = 0.0
+        self._change = (0, 0)
         self._compaction = Compaction(journal, machine, clock, limits, retryable)
-        module = guard.load(lambda: journal, clock, chance)
-        conf = module.SyncObjConf(**_settings(limits))
-        self._raft: Any = module.SyncObj(Node(name), [Node(peer) for peer in peers], conf, transport=transport)  # type: ignore[no-untyped-call]
-        self._take_over()
+        self.guard = Guard(wire or NoWire(), journal, clock, limits, figures)
+        self._raft = Raft(
+            name=name,
+            journal=journal,
+            transport=self.guard,
+            clock=clock,
+            chance=chance,
+            limits=limits,
+            serializer=self._compaction,
+            apply=self._apply,
+        )
+        self._pre_vote = self.guard.guard(self._raft)
+        self._raft.refrain()
+        self._begin_at(self._machine.applied)
         self._sent = journal.last
-        self.hasten()
 
-    def _take_over(self) -> None:
-        """Put our parts in place, and begin where the state machine stands: nothing old is applied again."""
-        applied, term = self._machine.applied
+    def _begin_at(self, position: tuple[int, int]) -> None:
+        """Begin where the state machine stands: nothing old is applied again."""
+        applied, term = position
         first, last = self._journal.first, self._journal.last
         if not first <= applied <= last:
             raise StartRefused(
@@ -93,48 +100,84 @@ class Engine:
                 f"index {applied} is of term {term} in the state and of term {self._journal.term_at(applied)} in the "
                 f"journal; {WAY_OUT}"
             )
-        raft = self._raft
-        raft._SyncObj__serializer = self._compaction
-        raft._SyncObj__applyLogEntries = self._apply
-        raft._SyncObj__needLoadDumpFile = False
-        raft._SyncObj__raftLastApplied = applied
-        raft._SyncObj__raftCommitIndex = applied
+        self._raft.has_applied(applied)
+        self._journal.fixed = applied
+
+    # Who counts.
+
+    def set_members(self, members: tuple[Member, ...]) -> None:
+        """Go by these members from now on."""
+        before, self.members = self._voters, members
+        others = {member.name for member in members} - {self._name}
+        if self.is_leader and not self._raft.voters | self._raft.learners <= others:
+            self._raft.send_entries()  # who is left out learns from it that this is committed
+        self._raft.set_peers(self._voters - {self._name}, others - self._voters)
+        self.guard.set_peers(others)
+        if self._name in self._voters:
+            if self._name not in before:
+                self.hasten()
+        elif self._name in before:
+            self.resign()
+
+    @property
+    def _voters(self) -> set[str]:
+        return {member.name for member in self.members if member.voter}
+
+    @property
+    def change_pending(self) -> bool:
+        """Whether a change of members that this leader appended is not applied yet."""
+        index, term = self._change
+        return term == self.term and index > self.applied
+
+    def level(self, name: str) -> bool:
+        """Whether a peer has nearly all of this leader's journal, and answers."""
+        near = self._raft.match_index(name) + self._limits.level_entries >= self._journal.last
+        return near and self._raft.silent_s(name) <= 2 * self._limits.heartbeat_s
+
+    def match_index(self, name: str) -> int:
+        """Up to where a peer has this leader's journal, as far as it said."""
+        return self._raft.match_index(name)
+
+    # What it knows.
 
     @property
     def is_leader(self) -> bool:
         """Whether this member believes to lead."""
-        return bool(self._raft._isLeader())
+        return self._raft.is_leader
 
     @property
     def leads(self) -> bool:
         """Whether it leads and has applied its own first entry: all that was ever acknowledged is in its state."""
-        return self.is_leader and self.applied >= self._raft._SyncObj__noopIDx
+        return self.is_leader and self.applied >= self._raft.first_own
 
     @property
     def leader(self) -> str | None:
-        """Name of the leader it knows."""
-        node = self._raft._getLeader()
-        return None if node is None else str(node.id)
+        """Name of the leader, if it was heard lately."""
+        return self._raft.leader if self.is_leader or self.guard.leader_lives else None
 
     @property
     def term(self) -> int:
         """The term it is in."""
-        return int(self._raft.raftCurrentTerm)
+        return self._raft.term
 
     @property
     def committed(self) -> int:
         """Index up to which it knows entries to be committed."""
-        return int(self._raft.raftCommitIndex)
+        return self._raft.committed
 
     @property
     def applied(self) -> int:
         """Index up to which its state machine is."""
-        return int(self._raft.raftLastApplied)
+        return self._raft.applied
 
-    def append(self, data: bytes) -> tuple[int, int]:
+    # What is done with it.
+
+    def append(self, data: bytes, *, changes_members: bool = False) -> tuple[int, int]:
         """Put an entry at the end of the leader's log; its index and term. It is on the disk after the next tick."""
         index, term = self._journal.last + 1, self.term
-        self._journal.add(COMMAND + data, index, term)
+        self._journal.add((CONFIGURATION if changes_members else COMMAND) + data, index, term)
+        if changes_members:
+            self._change = (index, term)
         return index, term
 
     def tick(self) -> bool:
@@ -144,44 +187,81 @@ class Engine:
         is applied first: no election starts while a change of members could be unapplied.
         """
         self._journal.sync()
-        self._transport.flush()
+        self.guard.flush()
         if not self.is_leader and self.committed > self.applied:
             self._apply()
             return self._has_more()
         if self._compaction.due():
-            self._raft.forceLogCompaction()
-        self._raft._onTick(0.0)
+            self._raft.compact()
+        self._consider_election()
+        self._raft.tick()
         self._send_new()
         return self._has_more()
 
     def step_down(self) -> None:
         """Stop leading and voting: the journal found no room, and what it could not take is gone from it."""
-        raft = self._raft
-        raft._SyncObj__raftCurrentTerm = self._journal.getCurrentTerm()
-        raft._SyncObj__votedForNodeId = self._journal.getVotedForNodeId()
-        raft._SyncObj__raftLeader = None
-        raft._SyncObj__setState(_FOLLOWER)
-        raft._SyncObj__raftCommitIndex = max(self.applied, min(self.committed, self._journal.last))
-        raft._SyncObj__raftElectionDeadline = math.inf
+        self.guard.forget()
+        self._raft.follow()
+        self._raft.refrain()
+        self._change = (0, 0)
         self._sent = self._journal.last
 
     def hasten(self) -> None:
         """Stand for election in time again; a member without peers at once: there is nobody to wait for."""
-        raft, deadline_s = self._raft, -math.inf
-        if raft.otherNodes:
-            deadline_s = self._clock.monotonic_s() + raft._SyncObj__generateRaftTimeout()
-        raft._SyncObj__raftElectionDeadline = deadline_s
+        if self._raft.voters:
+            self._raft.wait()
+        else:
+            self._raft.hasten()
 
-    def hand_over(self) -> None:
-        """Ask the most advanced peer to lead, if this member leads and has one."""
-        if self.is_leader and self._raft.otherNodes:
-            self._raft.transferLeadership()
+    def resign(self) -> None:
+        """Without a vote, stop standing; and stop leading: whoever is level is asked to."""
+        if self.is_leader:
+            self._raft.send_entries()
+            self._raft.hand_over(None)
+        self._raft.follow()
+        self._raft.refrain()
+
+    def hand_over(self, name: str | None) -> bool:
+        """Ask a peer, or the most advanced one, to lead; whether one was asked: it must have the whole journal."""
+        return self.is_leader and self._journal.durable == self._journal.last and self._raft.hand_over(name)
+
+    def installed(self) -> None:
+        """The state machine came from a snapshot, and the journal with it."""
+        self._begin_at(self._machine.applied)
+        self.guard.lags_behind = None
+        self._sent = self._journal.last
+
+    def _consider_election(self) -> None:
+        """Before an election a majority is asked whether it would vote, unless the leader itself wants the election."""
+        if not self._raft.election_due:
+            return
+        if self._name not in self._voters:
+            self._raft.refrain()
+        elif self._learn_commits():
+            self._raft.wait()
+        elif self._raft.voters and not self._raft.takes_over and not self._pre_vote.won:
+            self._pre_vote.ask()
+            self._raft.wait()
+
+    def _learn_commits(self) -> bool:
+        """Whether the journal shows that more is committed than is applied.
+
+        A change of members is appended only when the one before is applied. So of two in the journal the first is
+        committed, and who has not applied it must not stand: its idea of the members is too old.
+        """
+        unapplied = range(self.applied + 1, self._journal.last + 1)
+        changes = [index for index in unapplied if self._journal.entry(index)[0][:1] == CONFIGURATION]
+        if len(changes) < 2:
+            return False
+        self._raft.commit(changes[-2])
+        return True
 
     def _send_new(self) -> None:
-        """Send at once what is new: pysyncobj would wait for the next heartbeat."""
-        if self.is_leader and self._journal.last != self._sent:
+        """Send at once what is new, or was asked for: pysyncobj would wait for the next heartbeat."""
+        if self.is_leader and (self._journal.last != self._sent or self.guard.behind):
             self._sent = self._journal.last
-            self._raft._SyncObj__sendAppendEntries()
+            self.guard.behind = False
+            self._raft.send_entries()
 
     def _has_more(self) -> bool:
         unsynced = self._journal.durable < self._journal.last
@@ -210,7 +290,8 @@ class Engine:
         if self._machine.applied != (last, term):
             raise JournalFailed(f"the state is at {self._machine.applied} after entry {last} of term {term}")
         self.stalled = None
-        self._raft._SyncObj__raftLastApplied = last
+        self._raft.has_applied(last)
+        self._journal.fixed = last
         self._figures.applied(self._clock.monotonic_s() - started_s, len(entries))
         self._on_applied(entries, outcomes)
 
@@ -221,27 +302,9 @@ class Engine:
         self._retry_at_s = self._clock.monotonic_s() + self._limits.retry_s
 
 
-def _settings(limits: Limits) -> dict[str, object]:
-    """How pysyncobj is set. It never compacts by itself: `Compaction.due` tells it when."""
-    return {
-        "autoTick": False,
-        "commandsWaitLeader": False,
-        "appendEntriesUseBatch": True,
-        "appendEntriesBatchSizeBytes": _BATCH_BYTES,
-        "dynamicMembershipChange": False,
-        "raftMinTimeout": limits.election_min_s,
-        "raftMaxTimeout": limits.election_max_s,
-        "appendEntriesPeriod": limits.heartbeat_s,
-        "leaderFallbackTimeout": limits.leader_fallback_s,
-        "connectionTimeout": limits.connection_s,
-        "logCompactionMinEntries": _NEVER,
-        "logCompactionMinTime": _NEVER,
-    }
-
-
 def _log_entry(entry: Entry) -> LogEntry:
     data, index, term = entry
-    if data[:1] == COMMAND:
+    if data[:1] in (COMMAND, CONFIGURATION):
         return LogEntry(index, term, data[1:])
     if data == NO_OP:
         return LogEntry(index, term, b"")

@@ -28,6 +28,15 @@ class Figures:
     full: int = 0
     """How often a write found no room."""
 
+    bad_messages: int = 0
+    """What arrived on connections of members and was no message."""
+
+    bad_connections: int = 0
+    """Connections that were closed because no member speaks so."""
+
+    snapshots: int = 0
+    """Snapshots of other members that were installed."""
+
     def synced(self, took_s: float, size_bytes: int) -> None:
         """A sync of the journal ended."""
         self.syncs += 1

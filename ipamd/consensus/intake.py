@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from ipamd.core.commands import is_configuration
 from ipamd.core.entries import MAX_ENTRY_BYTES, OP_BYTES, Item, Stamp, encode_entry
 from ipamd.core.ports import Answer, Unavailable
 
@@ -29,6 +30,11 @@ class Waiter:
     future: asyncio.Future[Answer | int]
     taken: bool = False
     withdrawn: bool = False
+    changes_members: bool = field(init=False)
+    """Whether it proposes a change of the members."""
+
+    def __post_init__(self) -> None:
+        self.changes_members = self.item is not None and is_configuration(self.item.command)
 
     def settle(self, settled: Settled) -> None:
         """Tell it; only in its own loop. Whoever stopped waiting is not told."""

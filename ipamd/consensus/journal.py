@@ -23,6 +23,9 @@ from ipamd.consensus.records import HEAD_BYTES, RECORD_BYTES, Entry
 from ipamd.consensus.segments import Segment, sync_names, unlink
 from ipamd.consensus.survey import WAY_OUT
 
+BASE = b"\x01"
+"""What stands for the entry that a snapshot ends with: an entry that does nothing, and is never sent or applied."""
+
 
 class Journal(SyncObjJournal):
     """The log from index `first` to `last`; up to `durable` it is on the disk. Used by one thread."""
@@ -41,10 +44,13 @@ class Journal(SyncObjJournal):
         self._recent: dict[int, Entry] = {}
         self._recent_bytes = 0
         self.durable = self._segments[-1].last if self._segments else 0
+        self.fixed = 0
+        """What is applied: a leader that wants another entry there has lost what was committed."""
+
         self._first: Entry | None = None
         self._last: Entry | None = None
         if self._segments and self._segments[0].first <= self.durable:
-            self._first, self._last = self._entry(self.first), self._entry(self.durable)
+            self._first, self._last = self.entry(self.first), self.entry(self.durable)
         if self.last_term > self._hard.ballot.term:
             raise StartRefused(
                 f"the journal in {directory} reaches term {self.last_term}, but this member's own term is "
@@ -79,11 +85,15 @@ class Journal(SyncObjJournal):
             return self._pending[index - self.durable - 1][2]
         return self._segment_of(index).term_at(index)
 
+    def entry(self, index: int) -> Entry:
+        """An entry. Raises JournalFailed."""
+        return self._recent.get(index) or self._segment_of(index).entry(index)
+
     def entries(self, first: int, last: int, size_bytes: int) -> list[Entry]:
         """Entries from `first` to `last`, as many as `size_bytes` hold, at least one. Raises JournalFailed."""
         found: list[Entry] = []
         for index in range(first, last + 1):
-            entry = self._entry(index)
+            entry = self.entry(index)
             size_bytes -= len(entry[0])
             if found and size_bytes < 0:
                 break
@@ -128,7 +138,31 @@ class Journal(SyncObjJournal):
             oldest.close()
             unlink(oldest.path, self._files)
             sync_names(self._directory, self._files)
-            self._first = self._entry(self.first)
+            self._first = self.entry(self.first)
+
+    def reset(self, index: int, term: int) -> None:
+        """The state machine came from a snapshot of `index`: keep what follows it, if that is of the same log.
+
+        An interrupted one is done again at the next start (installing.py). Raises JournalFailed.
+        """
+        if self.first <= index <= self.last and self.term_at(index) == term:
+            self.sync()
+            return
+        self._pending.clear()
+        self._recent.clear()
+        self._recent_bytes = 0
+        self._first = self._last = None
+        while self._segments:
+            oldest = self._segments.pop(0)
+            oldest.close()
+            unlink(oldest.path, self._files)
+            sync_names(self._directory, self._files)
+        self.durable, self.fixed = index - 1, index
+        self.add(BASE, index, term)
+        try:
+            self.sync()
+        except JournalFull as error:
+            raise JournalFailed(f"{error}: make room, the next start begins the journal at the snapshot") from error
 
     def close(self) -> None:
         """Sync and close the files. Raises JournalFull, JournalFailed."""
@@ -151,6 +185,10 @@ class Journal(SyncObjJournal):
         if idx <= self.last:
             if self.term_at(idx) == term:
                 return
+            if idx <= self.fixed:
+                raise JournalFailed(
+                    f"entry {idx} of term {self.term_at(idx)} is applied here, and the leader has one of term {term}"
+                )
             self._cut(idx)
         entry = (bytes(command), idx, term)
         if not self._segments and not self._pending:
@@ -162,7 +200,7 @@ class Journal(SyncObjJournal):
         self._last = entry
 
     def clear(self) -> None:
-        """Never called: a snapshot is installed by replacing the directory, not by emptying a journal in use."""
+        """Never called: a snapshot is installed with `reset`, which leaves no moment without a journal."""
         raise JournalFailed("the journal was to be emptied while in use")
 
     def deleteEntriesFrom(self, entryFrom: int) -> None:  # noqa: N802, N803 - pysyncobj's names
@@ -186,7 +224,7 @@ class Journal(SyncObjJournal):
             return self._last
         if item == 0 and self._first is not None:
             return self._first
-        return self._entry(range(self.first, self.last + 1)[item])
+        return self.entry(range(self.first, self.last + 1)[item])
 
     def __len__(self) -> int:
         """How many entries there are."""
@@ -219,9 +257,6 @@ class Journal(SyncObjJournal):
     def _segment_of(self, index: int) -> Segment:
         position = bisect_right(self._segments, index, key=lambda segment: segment.first) - 1
         return self._segments[position]
-
-    def _entry(self, index: int) -> Entry:
-        return self._recent.get(index) or self._segment_of(index).entry(index)
 
     def _remember(self, entry: Entry) -> None:
         self._recent[entry[1]] = entry
@@ -265,7 +300,7 @@ class Journal(SyncObjJournal):
         del self._pending[index - self.durable - 1 :]
         for dropped in [known for known in self._recent if known >= index]:
             self._forget(dropped)
-        self._last = self._entry(index - 1) if self._first is not None and index > self._first[1] else None
+        self._last = self.entry(index - 1) if self._first is not None and index > self._first[1] else None
         if self._last is None:
             self._first = None
 

@@ -52,5 +52,23 @@ class Limits:
     retry_s: float = 0.5
     """How often room is looked for, and an apply that found none is tried again."""
 
+    level_entries: int = 100
+    """A member without a vote gets one once it lacks no more than so many entries."""
+
+    hand_over_s: float = 1.0
+    """How long a leader that hands over takes nothing in: its successor must have the whole journal."""
+
+    frame_bytes: int = 16 * MIB
+    """The largest frame between members."""
+
+    backlog_bytes: int = 16 * MIB
+    """No more entries are sent to a member while so much waits to go out to it."""
+
+    handshake_s: float = 5.0
+    """How long a connection may take to say who it is."""
+
+    strangers: int = 64
+    """Connections that have not said who they are; of more the oldest is closed."""
+
     stop_s: float = 5.0
     """How long a stop waits for what is under way."""

@@ -125,7 +125,7 @@ class Gather(NamedTuple):
 
 
 class Join(NamedTuple):
-    """An empty member was taken in by a cluster of these members (itself among them, not a voter), by the entry at this index."""
+    """An empty member was taken in by a cluster of these members (itself among them) with the entry at this index."""
 
     members: tuple[Member, ...]
     added_at: int

@@ -10,32 +10,37 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from ipamd.consensus.changes import RETRY_S, Changes
 from ipamd.consensus.clock import Chance, Clock
 from ipamd.consensus.engine import Engine
-from ipamd.consensus.failures import JournalFailed, JournalFull, StartRefused
+from ipamd.consensus.failures import JournalFull, StartRefused
 from ipamd.consensus.figures import Figures
 from ipamd.consensus.files import Files
-from ipamd.consensus.intake import Batch, Intake, Settled, Waiter, tell
+from ipamd.consensus.installing import finish, install
+from ipamd.consensus.intake import Batch, Intake
 from ipamd.consensus.journal import Journal
 from ipamd.consensus.limits import Limits
 from ipamd.consensus.logclock import LogClock
+from ipamd.consensus.membership import Membership
+from ipamd.consensus.peers import Alone, Beginning, Hello, NoWire, Refusal, Wire
 from ipamd.consensus.records import Entry
-from ipamd.consensus.transport import LoneTransport
-from ipamd.core.entries import encode_entry
-from ipamd.core.ports import Answer, Applied, LogStatus, StateMachine, Unavailable
+from ipamd.consensus.waiting import Waiting
+from ipamd.core.entries import Item, encode_entry
+from ipamd.core.model import Member
+from ipamd.core.ports import Applied, LogStatus, SnapshotRefused, StateMachine
 
 logger = logging.getLogger(__name__)
 
 
-class _Carried(NamedTuple):
-    """Who waits for an entry of this member's, and the term it was made in."""
+class _Succession(NamedTuple):
+    """Who is to lead next (None: whoever has most), and until when nothing is taken in for that."""
 
-    term: int
-    batch: Batch
+    name: str | None
+    until_s: float
 
 
 class Replica:
-    """One member."""
+    """One member. It is the wire's ears."""
 
     def __init__(
         self,
@@ -48,6 +53,9 @@ class Replica:
         chance: Chance,
         limits: Limits,
         retryable: tuple[type[Exception], ...] = (),
+        me: Member | None = None,
+        beginning: Beginning = Alone(),  # noqa: B008 - a value without parts
+        wire: Wire | None = None,
     ) -> None:
         """Raises StartRefused, JournalFailed."""
         self.figures = Figures()
@@ -55,6 +63,7 @@ class Replica:
         self.trouble: str | None = "this member has not begun to lead"
         """Why nothing can be proposed here at the moment, as a sentence; None: it can."""
 
+        self._name = name
         self._machine = machine
         self._directory = directory
         self._files = files
@@ -62,26 +71,30 @@ class Replica:
         self._limits = limits
         self._retryable = retryable
         self._log_clock = LogClock(clock)
-        self._carried: dict[int, _Carried] = {}
-        self._settled: list[tuple[Waiter, Settled]] = []
+        self._waiting = Waiting(self.intake)
         self._leading_term: int | None = None
         self._full: str | None = None
         self._look_at_s = 0.0
-        self._journal = self._open_journal()
+        self._succession: _Succession | None = None
+        self._wire = wire or NoWire()
+        self._open(me or Member(name, "", "", ""), beginning)
         self._engine = Engine(
             name=name,
-            peers=(),
             journal=self._journal,
             machine=machine,
-            transport=LoneTransport(),
             clock=clock,
             chance=chance,
             limits=limits,
             figures=self.figures,
-            on_applied=self._answer,
+            on_applied=self._applied,
+            wire=self._wire,
             retryable=retryable,
         )
+        self._changes = Changes(self._engine, machine, self._membership, clock, limits.heartbeat_s)
+        self._engine.guard.bound = lambda: self._membership.bound
         self._begin()
+        self._wire.listen(self)
+        self._go_by_members()
         self._status = self._new_status()
 
     @property
@@ -90,18 +103,113 @@ class Replica:
         status = self._status
         return status._replace(log_ms=self._log_clock.log_ms()) if self.trouble is None else status
 
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """The members in force; empty while the first ones are gathered."""
+        return self._membership.members
+
+    @property
+    def removed(self) -> str | None:
+        """That this member was removed from its cluster, as a sentence: it must stop."""
+        return self._membership.removed
+
+    @property
+    def wanted_snapshot(self) -> str | None:
+        """The leader whose snapshot this member needs: it has no entries any more that are lacking here."""
+        return self._engine.guard.lags_behind if self._full is None else None
+
+    @property
+    def level(self) -> bool:
+        """Whether this member leads, or has what its leader has, but for what is on its way."""
+        engine = self._engine
+        if engine.is_leader or engine.leader is None:
+            return engine.leads
+        return engine.applied + self._limits.level_entries >= engine.guard.leader_committed and engine.stalled is None
+
+    def match_index(self, name: str) -> int | None:
+        """Up to where a member has the leader's journal, as far as it said; None: this one does not lead."""
+        if not self._engine.is_leader:
+            return None
+        return self._journal.last if name == self._name else self._engine.match_index(name)
+
     def step(self) -> bool:
         """One round: take in what waits, sync it, let Raft act. Whether another round is due at once."""
         try:
             self._look_for_room()
             self._take_in()
             more = self._engine.tick()
+            self._hand_over()
         except JournalFull as error:
             self._give_up(str(error))
             more = False
         self._observe()
-        self._tell()
+        self._waiting.tell()
         return more
+
+    def hand_over(self, name: str | None) -> None:
+        """Have a peer lead, or the most advanced one (None), if this member leads. Nothing is taken in meanwhile."""
+        peers = self._membership.voting_peers
+        if self._engine.is_leader and (peers if name is None else name in peers):
+            self._succession = _Succession(name, self._clock.monotonic_s() + self._limits.hand_over_s)
+
+    def install(self, path: Path) -> None:
+        """Take the state from another member's snapshot, unless it is not needed any more. Raises JournalFailed."""
+        if self._engine.is_leader or self._full is not None:
+            return
+        no_room: tuple[type[Exception], ...] = (JournalFull, *self._retryable)
+        try:
+            done = install(path, self._directory, self._files, self._journal, self._machine)
+        except SnapshotRefused as error:
+            logger.warning("the snapshot is not installed: %s", error)
+            return
+        except no_room as error:
+            self._give_up(str(error))
+            return
+        if not done:
+            return
+        self.figures.snapshots += 1
+        self._engine.installed()
+        self._waiting.fail("the entries in between came as a snapshot")
+        self._go_by_members()
+        self._observe()
+        self._waiting.tell()
+
+    # What the wire tells.
+
+    def hello(self) -> Hello:
+        """What to say first."""
+        return self._membership.hello()
+
+    def greet(self, hello: Hello) -> Refusal | None:
+        """Whether to let in who said this."""
+        return self._membership.greet(hello)
+
+    def connected(self, hello: Hello) -> None:
+        """A connection to a member is up. Raises JournalFull, JournalFailed."""
+        if self._membership.heard(hello):
+            self._go_by_members()
+        self._engine.guard.connected(hello.name)
+
+    def disconnected(self, name: str) -> None:
+        """It is gone."""
+        self._membership.gone(name)
+        self._engine.guard.disconnected(name)
+
+    def refused(self, name: str, refusal: Refusal) -> None:
+        """A member did not let us in."""
+        self._membership.refused(name, refusal)
+
+    def received(self, name: str, message: object) -> bool:
+        """Something arrived; False: it was no message. Raises JournalFailed."""
+        if self._full is not None or self.removed is not None:
+            return True
+        try:
+            return self._engine.guard.receive(name, message)
+        except JournalFull as error:
+            self._give_up(str(error))
+            return True
+
+    # How it ends.
 
     def abandon(self, sentence: str) -> None:
         """Take in nothing any more, and tell everybody who waits: this member must stop."""
@@ -112,15 +220,13 @@ class Replica:
     def fail_all(self, sentence: str) -> None:
         """Nothing that is under way will be answered any more."""
         waiting = self.intake.take_all()
-        carried = [waiter for one in self._carried.values() for part in one.batch for waiter in part]
-        self._carried.clear()
-        self._settle([(waiter, Unavailable(sentence, "none")) for waiter in waiting])
-        self._settle([(waiter, _lost(waiter, sentence)) for waiter in carried])
-        self._tell()
+        self._waiting.refuse(waiting, sentence)
+        self._waiting.fail(sentence)
+        self._waiting.tell()
 
     def close(self) -> None:
-        """Hand over, sync and close; the state machine too. Raises JournalFull, JournalFailed."""
-        self._engine.hand_over()
+        """Sync and close; the state machine and the wire too. Raises JournalFull, JournalFailed."""
+        self._wire.close()
         self._journal.close()
         try:
             self._machine.checkpoint()
@@ -128,11 +234,15 @@ class Replica:
             logger.warning("stopped without a checkpoint, the next start takes a little longer: %s", error)
         self._machine.close()
 
-    def _open_journal(self) -> Journal:
+    def _open(self, me: Member, beginning: Beginning) -> None:
         try:
-            return Journal(self._directory, self._files, self._limits, self._clock, self.figures)
+            self._journal = Journal(self._directory, self._files, self._limits, self._clock, self.figures)
+            finish(self._directory, self._files, self._journal, self._machine)
+            self._membership = Membership(me, beginning, self._machine, self._directory, self._files)
         except OSError as error:
             raise StartRefused(f"the journal in {self._directory} cannot be opened: {error}") from error
+        except JournalFull as error:
+            raise StartRefused(f"{error}: make room first") from error
 
     def _begin(self) -> None:
         """Put the first entry of a new journal on the disk: from here on a journal is never empty."""
@@ -141,53 +251,68 @@ class Replica:
         except JournalFull as error:
             raise StartRefused(f"{error}: make room first") from error
 
+    def _go_by_members(self) -> None:
+        """The members changed, or are known now."""
+        self._members_seen = self._machine.members
+        self._membership.changed()
+        self._engine.set_members(self.members)
+        self._wire.reach([member for member in self._membership.reached if member.name != self._name])
+
     def _take_in(self) -> None:
         if self.trouble is not None:
-            self._settle([(waiter, Unavailable(self.trouble, "none")) for waiter in self.intake.take_all()])
+            self._waiting.refuse(self.intake.take_all(), self.trouble)
             return
-        batch = self.intake.take()
-        if batch is None:
+        if self._succession is not None:
             return
-        items = [waiter.item for waiter in batch.proposals if waiter.item is not None]
-        index, term = self._engine.append(encode_entry(self._log_clock.stamp(), items))
-        self._carried[index] = _Carried(term, batch)
+        own = self._changes.due()
+        if own is not None:
+            self._append([own], changes_members=True)
+        batch, changes_members = self.intake.take(), False
+        if batch is not None:
+            batch, changes_members = self._admitted(batch)
+        if batch is not None and (batch.proposals or batch.readers):
+            items = [waiter.item for waiter in batch.proposals if waiter.item is not None]
+            index, term = self._append(items, changes_members=changes_members)
+            self._waiting.carry(index, term, batch)
+
+    def _append(self, items: list[Item], *, changes_members: bool) -> tuple[int, int]:
         self.figures.entries += 1
         self.figures.items += len(items)
+        return self._engine.append(encode_entry(self._log_clock.stamp(), items), changes_members=changes_members)
 
-    def _answer(self, entries: Sequence[Entry], outcomes: Sequence[Applied]) -> None:
-        """Called when entries were applied: tell those who wait for them."""
-        if not self._carried:
+    def _admitted(self, batch: Batch) -> tuple[Batch, bool]:
+        """What of a batch may go into the log now, and whether it changes the members."""
+        admitted, refused, sentence = self._changes.admit(batch)
+        self._waiting.refuse(refused, sentence, RETRY_S)
+        if any(self._changes.removes_leader(waiter) for waiter in refused):
+            self.hand_over(None)
+        return admitted, any(waiter.changes_members for waiter in admitted.proposals)
+
+    def _hand_over(self) -> None:
+        """Ask the successor as soon as it has the whole journal; give up after a while."""
+        succession = self._succession
+        if succession is None:
             return
-        by_index: dict[int, list[Applied]] = {}
-        for applied in outcomes:
-            by_index.setdefault(applied.index, []).append(applied)
-        settled: list[tuple[Waiter, Settled]] = []
-        for _, index, term in entries:
-            carried = self._carried.pop(index, None)
-            if carried is not None:
-                settled += _ends(carried, index, term, by_index.get(index, []))
-        self._settle(settled)
+        if not self._engine.is_leader or self._clock.monotonic_s() > succession.until_s:
+            self._succession = None
+        else:
+            self._engine.hand_over(succession.name)
 
-    def _settle(self, settled: Sequence[tuple[Waiter, Settled]]) -> None:
-        self._settled += settled
-
-    def _tell(self) -> None:
-        """Last in a round: whoever is told sees a status that is not older than what it was told."""
-        if self._settled:
-            settled, self._settled = self._settled, []
-            self.intake.release(len(settled))
-            tell(settled)
+    def _applied(self, entries: Sequence[Entry], outcomes: Sequence[Applied]) -> None:
+        """Called when entries were applied: tell those who wait for them, and go by the members as they are now."""
+        if self._machine.members is not self._members_seen:
+            self._go_by_members()
+        self._waiting.applied(entries, outcomes)
 
     def _give_up(self, sentence: str) -> None:
         """The journal found no room: who waits for what it dropped is told that nothing was changed."""
-        logger.error("%s: nothing is proposed until there is", sentence)
+        if self._full is None:
+            logger.error("%s: nothing is proposed until there is", sentence)
         self.figures.full += 1
         self._full = sentence
         self._look_at_s = self._clock.monotonic_s() + self._limits.retry_s
         self._engine.step_down()
-        dropped = [index for index in self._carried if index > self._journal.last]
-        gone = [waiter for index in dropped for part in self._carried.pop(index).batch for waiter in part]
-        self._settle([(waiter, Unavailable(sentence, "none")) for waiter in gone])
+        self._waiting.drop(self._journal.last, sentence)
 
     def _look_for_room(self) -> None:
         if self._full is None or self._clock.monotonic_s() < self._look_at_s:
@@ -214,11 +339,13 @@ class Replica:
         self.trouble = self._new_trouble()
 
     def _new_trouble(self) -> str | None:
-        if self._full is not None:
-            return self._full
-        if self._engine.stalled is not None:
-            return self._engine.stalled
-        return None if self._leading_term is not None else "there is no leader at the moment"
+        engine = self._engine
+        known = self.removed or self._full or engine.stalled
+        if known is not None or self._leading_term is not None:
+            return known
+        if engine.leader is not None:
+            return f"member {engine.leader} leads, not {self._name}"
+        return self._membership.trouble or "there is no leader at the moment"
 
     def _new_status(self) -> LogStatus:
         engine = self._engine
@@ -231,22 +358,3 @@ class Replica:
             log_ms=self._machine.log_ms,
             next_due_log_ms=self._machine.next_due_log_ms,
         )
-
-
-def _lost(waiter: Waiter, sentence: str) -> Unavailable:
-    return Unavailable(sentence, "none" if waiter.item is None else "unknown")
-
-
-def _ends(carried: _Carried, index: int, term: int, outcomes: list[Applied]) -> list[tuple[Waiter, Settled]]:
-    """How the wait for an entry ended, for each who waited. Raises JournalFailed for answers to something else."""
-    batch = carried.batch
-    if carried.term != term:
-        sentence = "another leader's entry took the place of this one"
-        return [(waiter, Unavailable(sentence, "none")) for part in batch for waiter in part]
-    asked = [waiter.item.op for waiter in batch.proposals if waiter.item is not None]
-    if asked != [applied.op for applied in outcomes]:
-        raise JournalFailed(f"the state machine answered entry {index} with outcomes of other commands")
-    answers: list[tuple[Waiter, Settled]] = [
-        (waiter, Answer(index, applied.outcome)) for waiter, applied in zip(batch.proposals, outcomes, strict=True)
-    ]
-    return answers + [(reader, index) for reader in batch.readers]

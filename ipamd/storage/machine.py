@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Final
 
-from ipamd.core.commands import decode_command
+from ipamd.core.commands import AddMember, BindMember, Found, PromoteMember, RemoveMember, decode_command
 from ipamd.core.decide import Decision, decide, expire
 from ipamd.core.entries import Item, Stamp, decode_entry
+from ipamd.core.model import Member
 from ipamd.core.outcomes import Outcome
 from ipamd.core.ports import Applied, LogEntry
 from ipamd.storage import statements as st
@@ -23,6 +25,7 @@ from ipamd.storage.deadlines import Deadlines
 from ipamd.storage.errors import Broken, DiskFull
 from ipamd.storage.ops import MAX_KEYED, Ops
 from ipamd.storage.retention import Retention
+from ipamd.storage.snapshots import copy_snapshot, inspect_snapshot
 from ipamd.storage.tables import meta
 from ipamd.storage.view import SqliteView
 from ipamd.storage.writer import Writer
@@ -33,6 +36,7 @@ PRUNE_LIMIT: Final = 256
 _POSITION = ("applied_index", "applied_term", "log_ms", "wall_ms", "last_id", "last_event")
 _STORE_POSITION: Final = sql(meta.update().values({name: value(name) for name in _POSITION}))
 _FULL: Final = sqlite3.SQLITE_FULL
+_OF_MEMBERS: Final = (Found, AddMember, PromoteMember, RemoveMember, BindMember)
 
 
 class SqliteMachine:
@@ -41,6 +45,8 @@ class SqliteMachine:
     _index: int
     _term: int
     _stamp: Stamp
+    _members: tuple[Member, ...] = ()
+    _cluster_id: str | None = None
 
     def __init__(self, database: Database, catalogue: Catalogue | None = None, max_keyed: int = MAX_KEYED) -> None:
         self._database = database
@@ -70,6 +76,16 @@ class SqliteMachine:
         return self._deadlines.ask()
 
     @property
+    def members(self) -> tuple[Member, ...]:
+        """The Raft members, by name: the same object until one changes."""
+        return self._members
+
+    @property
+    def cluster_id(self) -> str | None:
+        """The cluster's id; None before it was founded."""
+        return self._cluster_id
+
+    @property
     def view(self) -> SqliteView:
         """What the machine decides from."""
         return self._view
@@ -92,6 +108,17 @@ class SqliteMachine:
             self._undo()
             raise
         return applied
+
+    def inspect(self, path: str) -> tuple[int, int]:
+        """Index and term of another member's snapshot. Raises SnapshotRefused."""
+        return inspect_snapshot(Path(path), self._cluster_id)
+
+    def install(self, path: str) -> None:
+        """Take the state from a snapshot that was inspected, in one transaction. Raises SnapshotRefused, DiskFull."""
+        copy_snapshot(Path(path), self._connection)
+        self._catalogue.clear()
+        self._load()
+        self.checkpoint()
 
     def checkpoint(self) -> int:
         """Make what is applied durable; the index up to which it surely is."""
@@ -128,8 +155,11 @@ class SqliteMachine:
         known = self._ops.known(item)
         if known is not None:
             return known
-        decision = decide(self._view, decode_command(item.command), stamp)
+        command = decode_command(item.command)
+        decision = decide(self._view, command, stamp)
         self._carry_out(decision)
+        if isinstance(command, _OF_MEMBERS):
+            self._meet_members()
         if item.keep_ms:
             until_log_ms = stamp.log_ms + item.keep_ms
             self._ops.keep(item, decision.outcome, self._index, until_log_ms)
@@ -140,6 +170,12 @@ class SqliteMachine:
         if decision.changes:
             self._writer.carry_out(decision.changes)
             self._view.last_id, self._view.last_event = decision.last_id, decision.last_event
+
+    def _meet_members(self) -> None:
+        found = tuple(self._view.members())
+        if found != self._members:
+            self._members = found
+        self._cluster_id = self._view.cluster_id()
 
     def _undo(self) -> None:
         if self._connection.in_transaction:  # SQLite itself rolls back when the disk is full
@@ -156,3 +192,4 @@ class SqliteMachine:
         self._writer = Writer(self._view, self._deadlines)
         self._ops = Ops(self._connection, self._max_keyed)
         self._retention = Retention(self._connection)
+        self._meet_members()

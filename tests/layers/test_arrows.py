@@ -32,7 +32,7 @@ LAYERS = {
     "ipamd.core": layer(banned=WORLD),
     "ipamd.cni": layer("ipamd.core ipamd.errors", "msgspec", banned=WORLD),
     "ipamd.storage": layer("ipamd.core", "sqlalchemy alembic", banned=CLOCKS),
-    "ipamd.consensus": layer("ipamd.core", "pysyncobj", banned=CLOCKS),
+    "ipamd.consensus": layer("ipamd.core", "pysyncobj msgspec", banned=CLOCKS),
     "ipamd.service": layer("ipamd.core ipamd.errors", banned=f"{CLOCKS} os socket subprocess"),
     "ipamd.api": layer("ipamd.core ipamd.errors ipamd.cni ipamd.service", "aiohttp msgspec multidict", banned=CLOCKS),
     "ipamd.main": layer("ipamd", "aiohttp click uvloop"),

@@ -1,0 +1,145 @@
+"""Owns snapshots as files: a copy of the database of one moment, with a hash, made while others read and write.
+
+The file is the SQLite database, then the SHA-256 of that and a mark. It is made on demand and read by another member,
+which takes it into its own database in one transaction: whoever reads there goes on with what it saw.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import BinaryIO, Final, NamedTuple
+
+from ipamd.core.ports import SnapshotRefused
+from ipamd.storage import statements as st
+from ipamd.storage.database import APPLICATION_ID, FORMAT, connect
+from ipamd.storage.errors import DiskFull
+
+_MARK: Final = b"IPAMSNAP"
+_TRAILER_BYTES: Final = 32 + len(_MARK)
+_PAGES: Final = 512
+_CHUNK_BYTES: Final = 1 << 20
+_NO_ROOM: Final = sqlite3.SQLITE_FULL
+
+
+class SnapshotFacts(NamedTuple):
+    """What a snapshot's file holds: the position in the log, and how large it is."""
+
+    applied: int
+    term: int
+    size_bytes: int
+
+
+def make_snapshot(database: Path, path: Path) -> SnapshotFacts:
+    """Write a snapshot of a database to a file of its own; any thread may. What lay there is replaced.
+
+    Raises DiskFull, with no file left behind.
+    """
+    draft = path.with_name(f"{path.name}.part")
+    draft.unlink(missing_ok=True)
+    try:
+        with closing(connect(database)) as source:
+            os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            index, term = _copy(source, draft)
+        _seal(draft)
+    except sqlite3.OperationalError as error:
+        draft.unlink(missing_ok=True)
+        if error.sqlite_errorcode & 0xFF == _NO_ROOM:
+            raise DiskFull(f"no space is left for a snapshot at {path}") from error
+        raise
+    except OSError:
+        draft.unlink(missing_ok=True)
+        raise
+    draft.replace(path)
+    return SnapshotFacts(index, term, path.stat().st_size)
+
+
+def inspect_snapshot(path: Path, cluster_id: str | None) -> tuple[int, int]:
+    """Index and term of a snapshot. Raises SnapshotRefused for what is not whole, not sound, or not this cluster's."""
+    _check_hash(path)
+    with _opened(path) as connection:
+        application = connection.execute("PRAGMA application_id").fetchone()[0]
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if (application, version) != (APPLICATION_ID, FORMAT):
+            raise SnapshotRefused(f"the snapshot {path} is of format {version}, this program reads {FORMAT}")
+        finding = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if finding != "ok":
+            raise SnapshotRefused(f"the snapshot {path} is damaged: {finding}")
+        theirs = connection.execute(st.CLUSTER).fetchone()
+        if cluster_id is not None and (theirs is None or theirs[1] != cluster_id):
+            raise SnapshotRefused(f"the snapshot {path} is of another cluster")
+        row = connection.execute(st.META).fetchone()
+        return row[1], row[2]
+
+
+def copy_snapshot(path: Path, target: sqlite3.Connection) -> None:
+    """Take a snapshot that was inspected into a database, as one transaction. Raises SnapshotRefused, DiskFull."""
+    with _opened(path) as source:
+        try:
+            source.backup(target)
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF == _NO_ROOM:
+                raise DiskFull("no space is left to install a snapshot") from error
+            raise SnapshotRefused(f"the snapshot {path} cannot be copied: {error}") from error
+
+
+def _copy(source: sqlite3.Connection, draft: Path) -> tuple[int, int]:
+    """Copy as of one moment, in steps, so that this process's other threads get their turn."""
+    source.execute("BEGIN")
+    row = source.execute(st.META).fetchone()
+    with closing(sqlite3.connect(draft, isolation_level=None)) as target:
+        source.backup(target, pages=_PAGES)
+    source.execute("ROLLBACK")
+    return row[1], row[2]
+
+
+def _seal(path: Path) -> None:
+    with path.open("rb+") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.write(_hash(file, size) + _MARK)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _check_hash(path: Path) -> None:
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END) - _TRAILER_BYTES
+            if size < 0:
+                raise SnapshotRefused(f"the snapshot {path} is not whole")
+            file.seek(size)
+            trailer = file.read()
+            if trailer != _hash(file, size) + _MARK:
+                raise SnapshotRefused(f"the snapshot {path} is not whole, or was changed on its way")
+    except OSError as error:
+        raise SnapshotRefused(f"the snapshot {path} cannot be read: {error.strerror}") from error
+
+
+def _hash(file: BinaryIO, size: int) -> bytes:
+    """Of the first bytes; the file is read from its beginning and left behind them."""
+    whole = hashlib.sha256()
+    file.seek(0)
+    while size > 0:
+        part = file.read(min(size, _CHUNK_BYTES))
+        if not part:
+            break
+        whole.update(part)
+        size -= len(part)
+    return whole.digest()
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[sqlite3.Connection]:
+    """The file as a database that nobody changes; SQLite does not read what follows its pages."""
+    try:
+        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True, isolation_level=None)
+        with closing(connection):
+            yield connection
+    except sqlite3.DatabaseError as error:
+        if isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF == _NO_ROOM:
+            raise
+        raise SnapshotRefused(f"the snapshot {path} cannot be read: {error}") from error
