@@ -16,6 +16,7 @@ from ipamd.core.entries import Item
 from ipamd.core.model import Member
 from ipamd.core.outcomes import decode_outcome
 from ipamd.core.ports import Answer, Unavailable
+from ipamd.errors import ERRORS, ApiError
 from ipamd.service.ports import Glimpse
 
 CONNECT_S = 1.0
@@ -44,6 +45,14 @@ class _Got(NamedTuple):
 class _ProblemSaid(msgspec.Struct):
     detail: str = "it gave no reason"
     outcome: Literal["none", "unknown"] = "unknown"
+    code: str = "internal"
+
+
+class Cluster(msgspec.Struct):
+    """A cluster as one of its members describes it to one that wants to join."""
+
+    cluster_id: str | None
+    members: tuple[Member, ...]
 
 
 class HttpPeers:
@@ -78,6 +87,43 @@ class HttpPeers:
             return msgspec.json.decode(got.body, type=Glimpse)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise Unavailable(f"{member.name} answered what this member cannot read: {error}", "none") from None
+
+    async def cluster_at(self, url: str, token: str | None, timeout_s: float) -> Cluster:
+        """The cluster that the member at a URL belongs to. Raises Unavailable, ApiError where that is refused."""
+        got = await self._ask_api("GET", f"{url}/v1/cluster?stale=ok", token, timeout_s)
+        return _cluster(got)
+
+    async def join(self, url: str, token: str | None, own: Member, timeout_s: float) -> tuple[int, Cluster]:
+        """Have the cluster of the member at a URL take this one in; the entry's index, and all members.
+
+        Raises Unavailable, ApiError where it is refused.
+        """
+        body = {"name": own.name, "raft": own.raft, "api": own.api, "member_id": own.member_id}
+        got = await self._ask_api("POST", f"{url}/v1/cluster/members", token, timeout_s, msgspec.json.encode(body))
+        return int(got.applied), _cluster(got)
+
+    async def _ask_api(
+        self, method: str, url: str, token: str | None, timeout_s: float, body: bytes | None = None
+    ) -> _Got:
+        """A request of the public API, with a token. Raises Unavailable, ApiError."""
+        headers = {"Content-Type": "application/json", "Ipamd-Deadline-Ms": str(int(timeout_s * 1000))}
+        if token is not None:
+            headers["Authorization"] = f"Bearer {token}"
+        limit = aiohttp.ClientTimeout(total=timeout_s, sock_connect=min(CONNECT_S, timeout_s))
+        try:
+            async with self._opened().request(
+                method, url, data=body, headers=headers, timeout=limit, ssl=self._trust(None) or True,
+                allow_redirects=False, trace_request_ctx=_Sent(),
+            ) as answer:  # fmt: skip
+                got = _Got(answer.status, answer.headers.get("Ipamd-Index", ""), await answer.read())
+        except (aiohttp.ClientError, OSError) as error:
+            raise Unavailable(f"{url} gave no answer: {_why(error)}", "unknown") from None
+        if got.status in _DEFINITE:
+            said = _problem(got)
+            raise ApiError(said.code if said.code in ERRORS else "internal", said.detail)
+        if got.status >= 300:
+            raise Unavailable(f"{url}: {_problem(got).detail}", "unknown")
+        return got
 
     async def hand_over(self, member: Member, to: str | None, timeout_s: float) -> None:
         """Have a member that leads hand over to another. Raises Unavailable."""
@@ -138,12 +184,22 @@ async def _note_sent(_session: aiohttp.ClientSession, context: Any, _parameters:
 
 def _refusal(member: Member, got: _Got) -> Unavailable:
     """An error of the other side's; a definite one (4xx) means that it did nothing."""
+    said = _problem(got)
+    return Unavailable(f"{member.name}: {said.detail}", "none" if got.status in _DEFINITE else said.outcome)
+
+
+def _problem(got: _Got) -> _ProblemSaid:
     try:
-        said = msgspec.json.decode(got.body, type=_ProblemSaid)
+        return msgspec.json.decode(got.body, type=_ProblemSaid)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        said = _ProblemSaid()
-    outcome = "none" if got.status in _DEFINITE else said.outcome
-    return Unavailable(f"{member.name}: {said.detail}", outcome)
+        return _ProblemSaid()
+
+
+def _cluster(got: _Got) -> Cluster:
+    try:
+        return msgspec.json.decode(got.body, type=Cluster)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Unavailable(f"what answers is no member that this program knows: {error}", "unknown") from None
 
 
 def _why(error: BaseException) -> str:
