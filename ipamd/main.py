@@ -42,7 +42,7 @@ from ipamd.sockets import SocketError
 from ipamd.storage.database import FILE_NAME as DATABASE_FILE
 from ipamd.storage.database import FORMAT, open_database
 from ipamd.storage.doctor import JournalFacts, examine, position
-from ipamd.storage.errors import DiskFull, StorageError
+from ipamd.storage.errors import DiskFull, StorageError, told_of_damage
 from ipamd.storage.machine import SqliteMachine
 from ipamd.storage.snapshot import SqliteState
 
@@ -82,6 +82,7 @@ def serve(**flags: object) -> None:
         sys.exit(EXIT_USAGE)
     logs.configure(config.log_format, config.log_level)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
+    system.raise_file_limit()
     try:
         uvloop.run(_serve(config))
     except REFUSALS as error:
@@ -129,12 +130,14 @@ async def _running(config: Config) -> AsyncIterator[None]:
         datadir.prepare(config.data_dir)
         stack.enter_context(lock_data_dir(config.data_dir))
         identity = datadir.claim(config.data_dir, _wanted_identity(config))
-        database = open_database(config.data_dir)
-        stack.callback(database.close)
-        state = SqliteState(database)
-        stack.callback(state.close)
-        _settle_node_name(config, identity, state)
-        node = _raft_node(config, SqliteMachine(database))
+        with told_of_damage(config.data_dir / DATABASE_FILE):
+            database = open_database(config.data_dir)
+            stack.callback(database.close)
+            state = SqliteState(database)
+            stack.callback(state.close)
+            _settle_node_name(config, identity, state)
+            machine = SqliteMachine(database)
+        node = _raft_node(config, machine)
         stack.push_async_callback(node.stop)
         await node.start()
         await _found_if_new(config, identity, node, state)
@@ -312,7 +315,7 @@ def migrate(data_dir: Path) -> None:
     from ipamd.storage.migrate import migrate as migrate_database  # noqa: PLC0415 - slow to load, and serve needs it not
 
     try:
-        with lock_data_dir(_existing(data_dir)):
+        with lock_data_dir(_existing(data_dir)), told_of_damage(data_dir / DATABASE_FILE):
             copy = migrate_database(data_dir / DATABASE_FILE)
     except (*REFUSALS, OSError) as error:
         click.echo(f"ipamd: {error}", err=True)

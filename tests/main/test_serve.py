@@ -334,6 +334,20 @@ def test_doctor_finds_a_damaged_journal(server: Server) -> None:
         server.start()
 
 
+@pytest.mark.parametrize("offset", [0, 50])
+def test_a_damaged_state_is_refused_with_the_way_out(server: Server, offset: int) -> None:
+    assert server.stop() == 0
+    with (server.data_dir / "state.db").open("r+b") as file:
+        file.seek(offset)
+        file.write(b"\xa5" * 1024)
+    with pytest.raises(ServerError, match="status 1"):
+        server.start()
+    last = events(server)[-1]
+    assert last["level"] == "error"
+    assert str(server.data_dir / "state.db") in last["msg"]
+    assert "Traceback" not in server.log
+
+
 @pytest.mark.parametrize("path", ["", "none"])
 def test_doctor_wants_a_data_directory(tmp_path: Path, path: str) -> None:
     ended = ipamd("doctor", "--data-dir", str(tmp_path / path))
