@@ -12,11 +12,14 @@ import subprocess
 import sys
 import time
 from dataclasses import asdict, dataclass
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import uvloop
 
 from tests.support.wire import cni_conf, cni_headers, content_length
+
+LONGEST_S = 300
+"""No job takes so long; a server that answers no more ends the run."""
 
 
 @dataclass(frozen=True)
@@ -88,8 +91,7 @@ class Client(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Send the first request."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is one in all but its ancestry
         self._send()
 
     def data_received(self, data: bytes) -> None:
@@ -142,7 +144,9 @@ async def connect(target: str, client: Client) -> Client:
 def send(job: Job) -> Result:
     """Do a job in a process of its own. Raises RuntimeError if anything was refused."""
     command = [sys.executable, "-m", "bench.load"]
-    ended = subprocess.run(command, input=json.dumps(asdict(job)), check=True, capture_output=True, text=True)
+    ended = subprocess.run(
+        command, input=json.dumps(asdict(job)), check=True, stdout=subprocess.PIPE, text=True, timeout=LONGEST_S
+    )
     result = Result(*json.loads(ended.stdout))
     if result.refused:
         raise RuntimeError(f"{result.refused} of {job.requests} ADDs were refused, the first one:\n{result.example}")
