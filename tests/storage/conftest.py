@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.storage.driver import Driver
+from tests.storage.driver import Driver, memory_dir
 
 
 @pytest.fixture
-def driver(tmp_path: Path) -> Iterator[Driver]:
-    made = Driver(tmp_path / "data")
-    yield made
-    made.close()
+def driver() -> Iterator[Driver]:
+    with tempfile.TemporaryDirectory(dir=memory_dir()) as place:
+        made = Driver(Path(place) / "data")
+        yield made
+        made.close()
