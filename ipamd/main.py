@@ -40,10 +40,11 @@ from ipamd.service.tokens import digest_of, new_secret
 from ipamd.settings import Config, SettingsError, load, settings_options
 from ipamd.sockets import SocketError
 from ipamd.storage.database import FILE_NAME as DATABASE_FILE
-from ipamd.storage.database import FORMAT, open_database
+from ipamd.storage.database import FORMAT
 from ipamd.storage.doctor import JournalFacts, examine, position
 from ipamd.storage.errors import DiskFull, StorageError, told_of_damage
 from ipamd.storage.machine import SqliteMachine
+from ipamd.storage.opening import open_database
 from ipamd.storage.snapshot import SqliteState
 
 logger = logging.getLogger("ipamd")

@@ -12,10 +12,10 @@ from ipamd.core.entries import KEEP_INTERNAL_MS, Item, Stamp, encode_entry
 from ipamd.core.outcomes import Outcome
 from ipamd.core.ports import LogEntry
 from ipamd.storage.catalogue import Catalogue
-from ipamd.storage.database import open_database
 from ipamd.storage.digest import machine_digest
 from ipamd.storage.doctor import Finding, examine
 from ipamd.storage.machine import SqliteMachine
+from ipamd.storage.opening import open_database
 from ipamd.storage.ops import MAX_KEYED
 from ipamd.storage.snapshot import SqliteState
 

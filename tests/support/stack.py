@@ -27,8 +27,8 @@ from ipamd.service import Services
 from ipamd.service.ports import Facts
 from ipamd.service.tokens import digest_of
 from ipamd.sockets import listen_unix
-from ipamd.storage.database import open_database
 from ipamd.storage.machine import SqliteMachine
+from ipamd.storage.opening import open_database
 from ipamd.storage.snapshot import SqliteState
 
 SECRET = "an-admin-secret-for-tests"
