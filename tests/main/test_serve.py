@@ -212,6 +212,14 @@ def test_another_node_name_is_refused_until_the_node_is_renamed(server: Server) 
         assert items[0]["attachments"][0]["node"] == "n2"
 
 
+def test_a_node_that_nobody_has_named_yet_can_be_renamed(server: Server) -> None:
+    assert ask(server, "POST", "/v1/nodes/n9/rename", {"to": "n2"})[0] == 404
+    assert ask(server, "POST", "/v1/nodes/n1/rename", {"to": "n2"})[0] == 200
+    server.stop()
+    with Server(server.directory, "--node-name", "n2").start() as renamed:
+        assert renamed.is_ready()
+
+
 def test_a_start_that_crashed_before_founding_is_taken_up(tmp_path: Path) -> None:
     """The token is on disk before the cluster is founded: a crash between the two must not make a second one."""
     (tmp_path / "data").mkdir()
