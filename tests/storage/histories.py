@@ -156,7 +156,8 @@ _OFTEN = {0: _SELDOM, 1: RELEASES, 2: RECLAIMS, 3: st.builds(CreatePool, st.just
 @st.composite
 def _commands(draw: st.DrawFn) -> Command:
     chance = draw(st.integers(0, 11))
-    return draw(_OFTEN.get(chance, ADDS if chance < 9 else DELS))
+    command: Command = draw(_OFTEN.get(chance, ADDS if chance < 9 else DELS))
+    return command
 
 
 STEPS = st.builds(

@@ -13,7 +13,6 @@ from ipamd.core.changes import Occupy, Put, Vacate
 from ipamd.core.intervals import Span, count
 from ipamd.core.model import Pool
 from ipamd.storage.spans import read_spans
-from ipamd.storage.writer import Writer
 from tests.core.world import definition, range_of
 from tests.storage.driver import Driver
 
