@@ -66,6 +66,7 @@ async def test_quarantine_takes_an_address_out_of_use_until_it_is_lifted(stack: 
     check_problem(await stack.ask("POST", "/v1/addresses/10.0.0.1/quarantine", {}), "not_found")
 
 
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(
     ("method", "path", "body", "word"),
     [
@@ -79,5 +80,5 @@ async def test_quarantine_takes_an_address_out_of_use_until_it_is_lifted(stack: 
         ("POST", "/v1/addresses/10.0.0.1/quarantine", {"for": 1}, "for"),
     ],
 )
-async def test_bad_addresses_are_refused(stack: Stack, method: str, path: str, body: object, word: str) -> None:
-    assert word in check_problem(await stack.ask(method, path, body), "invalid_request")["detail"]
+async def test_bad_addresses_are_refused(shared: Stack, method: str, path: str, body: object, word: str) -> None:
+    assert word in check_problem(await shared.ask(method, path, body), "invalid_request")["detail"]

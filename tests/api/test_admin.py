@@ -56,12 +56,13 @@ async def test_settings_that_are_left_out_stay(stack: Stack) -> None:
     assert (await stack.ask("GET", "/v1/pools/p")).json["cooldown_s"] == 7
 
 
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(
     "body",
     [{"cooldown_s": -1}, {"reclaim": "now"}, {"events_days": 0}, {"events_max": 0}, {"inline_pools": "no"}, {"x": 1}],
 )
-async def test_bad_settings_are_refused_by_name(stack: Stack, body: dict[str, object]) -> None:
-    got = await stack.ask("PUT", "/v1/settings", body)
+async def test_bad_settings_are_refused_by_name(shared: Stack, body: dict[str, object]) -> None:
+    got = await shared.ask("PUT", "/v1/settings", body)
     assert next(iter(body)) in check_problem(got, "invalid_request")["detail"]
 
 
@@ -94,6 +95,7 @@ async def test_a_secret_is_told_once(stack: Stack) -> None:
     assert len((await stack.ask("GET", "/v1/tokens")).json["items"]) == 2
 
 
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(
     ("body", "word"),
     [
@@ -105,8 +107,8 @@ async def test_a_secret_is_told_once(stack: Stack) -> None:
         ({"name": "a", "role": "reader", "ttl_s": -5}, "ttl_s"),
     ],
 )
-async def test_bad_tokens_are_refused(stack: Stack, body: dict[str, object], word: str) -> None:
-    assert word in check_problem(await stack.ask("POST", "/v1/tokens", body), "invalid_request")["detail"]
+async def test_bad_tokens_are_refused(shared: Stack, body: dict[str, object], word: str) -> None:
+    assert word in check_problem(await shared.ask("POST", "/v1/tokens", body), "invalid_request")["detail"]
 
 
 async def test_a_node_token_sees_its_own(stack: Stack) -> None:

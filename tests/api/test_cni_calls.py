@@ -144,6 +144,7 @@ async def test_two_of_one_family_are_refused_before_anything_is_kept(stack: Stac
     check_done(await stack.cni("add", conf(["p", "q"], "0.3.1"), **POD_A))
 
 
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(
     ("body", "code"),
     [
@@ -157,9 +158,9 @@ async def test_two_of_one_family_are_refused_before_anything_is_kept(stack: Stac
         (b" " * (1024 * 1024 + 1), 7),
     ],
 )
-async def test_bad_configurations_are_errors_of_cni(stack: Stack, body: bytes, code: int) -> None:
-    await stack.pool()
-    check_error(await stack.cni("add", body, **POD_A), code)
+async def test_bad_configurations_are_errors_of_cni(shared: Stack, body: bytes, code: int) -> None:
+    await shared.pool()
+    check_error(await shared.cni("add", body, **POD_A), code)
 
 
 async def test_unknown_verbs_and_methods_are_errors_of_cni(stack: Stack) -> None:

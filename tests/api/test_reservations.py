@@ -48,6 +48,7 @@ async def test_what_is_held_for_a_time_ends_by_itself(stack: Stack) -> None:
     assert got.status == 201
 
 
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(
     ("change", "word"),
     [
@@ -70,11 +71,11 @@ async def test_what_is_held_for_a_time_ends_by_itself(stack: Stack) -> None:
         ({"note": "x" * 1025}, "note"),
     ],
 )
-async def test_a_bad_request_names_the_field(stack: Stack, change: dict[str, Any], word: str) -> None:
-    await stack.pool()
-    got = await stack.ask("POST", "/v1/reservations", {"pool": "p", "pod_ref": "t/a", **change})
+async def test_a_bad_request_names_the_field(shared: Stack, change: dict[str, Any], word: str) -> None:
+    await shared.pool()
+    got = await shared.ask("POST", "/v1/reservations", {"pool": "p", "pod_ref": "t/a", **change})
     assert word in check_problem(got, "invalid_request")["detail"]
-    assert (await stack.ask("GET", "/v1/reservations")).json["items"] == []
+    assert (await shared.ask("GET", "/v1/reservations")).json["items"] == []
 
 
 async def test_the_refusal_of_a_full_pool_counts_what_holds_it(stack: Stack) -> None:

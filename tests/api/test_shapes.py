@@ -78,16 +78,17 @@ async def check_route(stack: Stack, route: Route) -> None:
         assert answers[3].headers["WWW-Authenticate"].startswith("Bearer")
 
 
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("role", ["reader", "operator", "admin", "node", "enrol"])
-async def test_each_role_gets_what_the_table_says(stack: Stack, role: str) -> None:
+async def test_each_role_gets_what_the_table_says(shared: Stack, role: str) -> None:
     body = {"name": f"a-{role}", "role": role, **({"node": "nowhere"} if role == "node" else {})}
-    made = await stack.ask("POST", "/v1/tokens", body)
+    made = await shared.ask("POST", "/v1/tokens", body)
     assert made.status == 201
     rank = {"reader": Least.READER, "operator": Least.OPERATOR, "admin": Least.ADMIN}.get(role, Least.ANYBODY)
     for route in ROUTES:
         allowed = route.nodes is not ForNodes.NO or route.least is Least.ANYBODY if role == "node" else False
         allowed = allowed or rank >= route.least
-        got = await stack.ask_tcp(route.method, target(route), b"?", token=made.json["secret"])
+        got = await shared.ask_tcp(route.method, target(route), b"?", token=made.json["secret"])
         assert (got.status != 403) == allowed, (named(route), got.raw)
 
 
@@ -102,12 +103,13 @@ async def test_head_answers_as_get_does_without_a_body(stack: Stack) -> None:
     assert got.headers["Ipamd-Index"]
 
 
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(
     ("given", "taken"),
     [("abc-123", True), ("x" * 128, True), ("x" * 129, False), ("two words", False), ("gr\u00fcn", False), ("", False)],
 )
-async def test_a_request_id_is_taken_if_it_is_visible_ascii(stack: Stack, given: str, taken: bool) -> None:
-    got = await stack.ask("GET", "/livez", headers={"X-Request-Id": given})
+async def test_a_request_id_is_taken_if_it_is_visible_ascii(shared: Stack, given: str, taken: bool) -> None:
+    got = await shared.ask("GET", "/livez", headers={"X-Request-Id": given})
     assert (got.headers["X-Request-Id"] == given) is taken
     assert got.headers["X-Request-Id"]
 
