@@ -37,7 +37,7 @@ from ipamd.notify import notify
 from ipamd.service import Services
 from ipamd.service.ports import Facts
 from ipamd.service.tokens import digest_of, new_secret
-from ipamd.settings import Config, SettingsError, load, settings_options
+from ipamd.settings import Config, Endpoint, SettingsError, load, settings_options
 from ipamd.sockets import SocketError
 from ipamd.storage.database import FILE_NAME as DATABASE_FILE
 from ipamd.storage.database import FORMAT
@@ -49,7 +49,7 @@ from ipamd.storage.snapshot import SqliteState
 
 logger = logging.getLogger("ipamd")
 
-REFUSALS = (DataDirError, SocketError, StartRefused, JournalFailed, StorageError, Unavailable)
+REFUSALS = (DataDirError, SocketError, StartRefused, JournalFailed, StorageError, Unavailable, OSError)
 """Why a start can fail for reasons that its operator can do something about: one sentence, no traceback."""
 
 EXIT_REFUSED = 1
@@ -89,6 +89,9 @@ def serve(**flags: object) -> None:
     except REFUSALS as error:
         logger.error("%s", error)  # noqa: TRY400 - a sentence for the operator, no traceback
         sys.exit(EXIT_REFUSED)
+    except Exception:
+        logger.exception("the server ended by a fault of its own")  # the process's boundary: this too is one line
+        sys.exit(EXIT_FATAL)
 
 
 async def _serve(config: Config) -> None:
@@ -101,6 +104,8 @@ async def _serve(config: Config) -> None:
     def stop() -> None:
         if not stopping.is_set():
             stopping.set()
+            logger.info("stopping")
+            notify("STOPPING=1")
             _limit_the_end()
             task.cancel()
 
@@ -145,8 +150,8 @@ async def _running(config: Config) -> AsyncIterator[None]:
         services = _services(config, node, state)
         stack.push_async_callback(services.stop)
         await services.start()
-        await _listen(config, services, stack)
-        announcing = asyncio.create_task(_announce(config, node))
+        listening = await _listen(config, services, stack)
+        announcing = asyncio.create_task(_announce(config, node, listening))
         stack.callback(announcing.cancel)
         yield
 
@@ -236,8 +241,8 @@ def _keeper_of_node_name(data_dir: Path) -> Callable[[str], None]:
     return keep
 
 
-async def _listen(config: Config, services: Services, stack: AsyncExitStack) -> None:
-    """Open the node socket and the TCP port; both stop at the same time. Raises SocketError."""
+async def _listen(config: Config, services: Services, stack: AsyncExitStack) -> Endpoint:
+    """Open the node socket and the TCP port; both stop at the same time. Where TCP listens. Raises SocketError."""
     if config.insecure:
         logger.warning("--insecure: whoever can connect to %s is an administrator, tokens are off", config.listen)
     unix = sockets.listen_unix(config.socket)
@@ -252,9 +257,10 @@ async def _listen(config: Config, services: Services, stack: AsyncExitStack) -> 
     stack.push_async_callback(stop)
     for listener in listeners:
         await listener.start()
+    return Endpoint(*tcp.getsockname()[:2])
 
 
-async def _announce(config: Config, node: RaftNode) -> None:
+async def _announce(config: Config, node: RaftNode, listening: Endpoint) -> None:
     """Say once that the server can serve, and what it waits for until then."""
     waits_for = None
     while True:
@@ -266,7 +272,7 @@ async def _announce(config: Config, node: RaftNode) -> None:
                 logger.info("not ready: %s", error.detail)
             waits_for = error.detail
             await asyncio.sleep(RETRY_S)
-    where = {"listen": str(config.listen), "socket": str(config.socket), "data_dir": str(config.data_dir)}
+    where = {"listen": str(listening), "socket": str(config.socket), "data_dir": str(config.data_dir)}
     who = {"member": config.member_name, "node": config.node_name}
     logger.info("ready", extra={**where, **who, "index": index, "version": __version__})
     notify("READY=1")
@@ -289,7 +295,7 @@ def doctor(data_dir: Path) -> None:
             journal = read_facts(data_dir / datadir.JOURNAL_DIRECTORY, OsFiles())
             found = examine(data_dir, JournalFacts(journal.first, journal.last, journal.term_at))
             where = position(data_dir)
-    except (*REFUSALS, OSError) as error:
+    except REFUSALS as error:
         click.echo(f"ipamd: {error}", err=True)
         sys.exit(EXIT_USAGE)
     damage = [finding.sentence for finding in journal.findings if finding.fatal]
@@ -318,7 +324,7 @@ def migrate(data_dir: Path) -> None:
     try:
         with lock_data_dir(_existing(data_dir)), told_of_damage(data_dir / DATABASE_FILE):
             copy = migrate_database(data_dir / DATABASE_FILE)
-    except (*REFUSALS, OSError) as error:
+    except REFUSALS as error:
         click.echo(f"ipamd: {error}", err=True)
         sys.exit(EXIT_REFUSED)
     click.echo(f"{data_dir} has format {FORMAT}" + (f"; the state as it was is kept in {copy}" if copy else " already"))

@@ -368,10 +368,25 @@ def test_version_says_both() -> None:
     assert ipamd("version").stdout.startswith("ipamd 0.")
 
 
+def test_any_free_port_is_told(tmp_path: Path) -> None:
+    server = Server(tmp_path)
+    server.port = 0
+    with server.spawn():
+        deadline = time.monotonic() + 20
+        while not (ready := [event for event in events(server) if event["msg"] == "ready"]):
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        server.port = int(ready[0]["listen"].rpartition(":")[2])
+        assert server.port > 0
+        assert server.is_ready()
+
+
 def test_systemd_hears_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as heard:
         heard.bind(str(tmp_path / "notify"))
         heard.settimeout(10)
         monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
-        with Server(tmp_path).start():
+        with Server(tmp_path).start() as server:
             assert heard.recv(100) == b"READY=1"
+            assert server.stop() == 0
+            assert heard.recv(100) == b"STOPPING=1"
