@@ -188,9 +188,14 @@ def numbers(one: Range) -> list[Address]:
     return [Address(one.subnet.family, value) for value in range(low, high + 1) if value not in barred]
 
 
-def gives(pool: PoolDefinition, address: Address) -> bool:
-    """Whether any range of a pool may hand an address out."""
-    return any(address in numbers(inner) for ranges in pool.sets for inner in ranges)
+def gives(ranges: Iterable[Range], address: Address) -> bool:
+    """Whether a set may hand an address out."""
+    return any(address in numbers(inner) for inner in ranges)
+
+
+def given(pool: PoolDefinition, address: Address) -> bool:
+    """Whether any set of a pool may hand an address out."""
+    return any(gives(ranges, address) for ranges in pool.sets)
 
 
 def in_subnet(pool: PoolDefinition, address: Address) -> bool:

@@ -43,54 +43,11 @@ from ipamd.core.model import (
     Quarantine,
     Reservation,
     Settings,
-    Strategy,
 )
 from ipamd.core.outcomes import Code, Granted, Outcome, PoolDropped, PoolStored, Refused, Released
-from tests.core.book import Book, Claim, gives, in_subnet
-from tests.core.world import ORIGIN, WALL_MS, CheckedState, addresses, definition, range_of
-
-PODS = ("t/a", "t/b", "t/c", "t/d")
-SPACES = {"a": "default", "b": "default", "c": "blue"}
-NODES = ("n1", "n2", "n3")
-SETS: tuple[tuple[Any, ...], ...] = (
-    (range_of("192.0.2.0/29"),),
-    (range_of("192.0.2.0/29", exclude=("192.0.2.2-192.0.2.3",), gateway="192.0.2.1"),),
-    (range_of("192.0.2.4/30"),),
-    ((range_of("192.0.2.0/30"), range_of("192.0.2.8/31"), range_of("192.0.2.4/30", "192.0.2.6")),),
-    (range_of("192.0.2.0/29"), range_of("2001:db8::/126")),
-    (range_of("2001:db8::/126", gateway="2001:db8::2"), range_of("192.0.2.0/28", end="192.0.2.3")),
-    (range_of("2001:db8::/127"),),
-    (range_of("192.0.2.0/29"), range_of("192.0.2.8/30")),
-)
-ADDRESSES = addresses(*(f"192.0.2.{number}" for number in range(12)), "2001:db8::", "2001:db8::1", "2001:db8::3")
-
-pools = st.sampled_from(sorted(SPACES))
-pods = st.sampled_from(PODS)
-nodes = st.sampled_from(NODES)
-containers = st.sampled_from(("c1", "c2", "c3"))
-ifnames = st.sampled_from(("eth0", "net1"))
-some_address = st.sampled_from(ADDRESSES)
-
-
-@st.composite
-def definitions(draw: st.DrawFn) -> PoolDefinition:
-    name = draw(pools)
-    return definition(
-        name,
-        *draw(st.sampled_from(SETS)),
-        space=SPACES[name],
-        strategy=draw(st.sampled_from((Strategy.LOWEST, *Strategy))),
-        cooldown_s=draw(st.sampled_from((0, 8, None))),
-        cooldown_min_s=draw(st.sampled_from((0, 0, 3))),
-        hold_s=draw(st.sampled_from((0, 0, 6, FOREVER))),
-        allow_overlap=draw(st.sampled_from((True, True, True, False))),
-    )
-
-
-@st.composite
-def requests(draw: st.DrawFn) -> tuple[PoolRequest, ...]:
-    names = draw(st.lists(pools, min_size=1, max_size=2, unique=True))
-    return tuple(PoolRequest(name) for name in names)
+from tests.core.book import Book, Claim, given, gives, in_subnet
+from tests.core.draws import containers, definitions, ifnames, nodes, picks, pods, pools, requests, some_address, spaces
+from tests.core.world import ORIGIN, WALL_MS, CheckedState
 
 
 class Laws(RuleBasedStateMachine):
@@ -176,7 +133,7 @@ class Laws(RuleBasedStateMachine):
 
     def _add(self, command: Add) -> None:
         self.book.pass_time(self.log_ms)
-        plan = self._plan(command)
+        plan = self.book.plan(command, self.log_ms)
         outcome = self.run(command)
         if isinstance(outcome, Granted):
             self._check_grant(command, outcome, plan)
@@ -189,27 +146,6 @@ class Laws(RuleBasedStateMachine):
                 assert None in plan or outcome.code is Code.POOL_NOT_FOUND
             if outcome.code is Code.POOL_EXHAUSTED and not command.addresses:
                 self._check_exhausted(command, outcome)
-
-    def _plan(self, command: Add) -> list[Address | None] | None:
-        """What an ADD must get by the book; None where the book does not say."""
-        found = [self.book.pools.get(one.pool) for one in command.requests]
-        if command.addresses or None in found:
-            return None
-        chosen: dict[str, set[Address]] = {}
-        plan: list[Address | None] = []
-        for pool in found:
-            assert pool is not None
-            claim = (pool.name, command.pod_ref, command.ifname)
-            if claim in self.book.held or pool.strategy is not Strategy.LOWEST:
-                return None
-            for position in range(len(pool.sets)):
-                taken = chosen.setdefault(pool.space, set())
-                one = self.book.expected(pool, position, claim, taken, self.log_ms)
-                plan.append(one)
-                if one is None:
-                    return plan
-                taken.add(one)
-        return plan
 
     def _check_grant(self, command: Add, outcome: Granted, plan: list[Address | None] | None) -> None:
         given = [one.address for grant in outcome.grants for one in grant.addresses]
@@ -230,12 +166,12 @@ class Laws(RuleBasedStateMachine):
 
     def _check_new(self, pool: PoolDefinition, claim: Claim, address: Address, *, asked_for: bool) -> None:
         """A newly given address is one that the pool gives, in nobody's way, and cools for others only if it must."""
-        assert gives(pool, address)
+        assert given(pool, address)
         assert (pool.space, address) not in self.book.quarantined
         cool = self.book.cooling.get((pool.space, address))
         if cool is not None and cool.claim != claim:
             assert cool.hard <= self.log_ms
-            positions = [at for at in range(len(pool.sets)) if gives_in(pool, at, address)]
+            positions = [at for at, ranges in enumerate(pool.sets) if gives(ranges, address)]
             # What the same ADD took elsewhere is free by the book still: at most one for each other set.
             most = sum(len(one.sets) for one in self.book.pools.values()) - 1
             assert asked_for or any(len(self.book.free_of(pool, at, set())) <= most for at in positions)
@@ -249,8 +185,18 @@ class Laws(RuleBasedStateMachine):
         if len(command.requests) == 1 and others == 0:
             assert self.book.cooled(pool, outcome.position, set(), self.log_ms) is None
 
-    @rule(container=containers, ifname=ifnames, node=nodes, late_ms=st.sampled_from((0, 0, 0, 4000)))
-    def delete(self, container: str, ifname: str, node: str, late_ms: int) -> None:
+    @rule(pick=picks, late_ms=st.sampled_from((0, 0, 0, 4000)))
+    def delete_what_is_there(self, pick: int, late_ms: int) -> None:
+        bound = [(one.owner, one.ifname) for one in self.state.all(Attachment) if one.owner is not None]
+        if bound:
+            owner, ifname = bound[pick % len(bound)]
+            self._delete(owner.container_id or "", ifname, owner.node or "", late_ms)
+
+    @rule(container=containers, ifname=ifnames, node=nodes)
+    def delete(self, container: str, ifname: str, node: str) -> None:
+        self._delete(container, ifname, node, 0)
+
+    def _delete(self, container: str, ifname: str, node: str, late_ms: int) -> None:
         mine = {
             one.id
             for one in self.state.all(Attachment)
@@ -264,26 +210,30 @@ class Laws(RuleBasedStateMachine):
         assert others == {one.id: one for one in self.state.all(Attachment) if one.owner and one.id not in mine}
 
     @rule(
-        pool=pools,
-        pod=pods,
+        pick=picks,
         ifname=st.none() | ifnames,
         container=st.none() | containers,
-        generation=st.none() | st.integers(1, 3),
+        by_generation=st.booleans(),
         force=st.booleans(),
     )
     def release(
-        self, *, pool: str, pod: str, ifname: str | None, container: str | None, generation: int | None, force: bool
+        self, *, pick: int, ifname: str | None, container: str | None, by_generation: bool, force: bool
     ) -> None:
-        outcome = self.run(Release(ORIGIN, pool, pod, ifname, container, generation, force))
+        there = self.state.all(Attachment)
+        if not there:
+            return
+        one = there[pick % len(there)]
+        reservation, pool = self.state.reservation_by_id(one.reservation_id), self.state.pool_by_id(one.pool_id)
+        assert reservation is not None
+        assert pool is not None
+        generation = one.generation if by_generation else None
+        outcome = self.run(Release(ORIGIN, pool.name, reservation.pod_ref, ifname, container, generation, force))
         if isinstance(outcome, Released):
             self.book.let_go(outcome, self.log_ms)
 
-    @rule(target=seen, pod=pods)
-    def look(self, pod: str) -> tuple[Binding, ...]:
-        mine = {one.id for one in self.state.all(Reservation) if one.pod_ref == pod}
-        return tuple(
-            Binding(one.id, one.generation) for one in self.state.all(Attachment) if one.reservation_id in mine
-        )
+    @rule(target=seen)
+    def look(self) -> tuple[Binding, ...]:
+        return tuple(Binding(one.id, one.generation) for one in self.state.all(Attachment))
 
     @rule(
         bindings=seen,
@@ -299,6 +249,7 @@ class Laws(RuleBasedStateMachine):
         outcome = self.run(Reclaim(ORIGIN, cause, node, bindings, call))
         assert isinstance(outcome, Released)
         assert len(outcome.items) <= len(current & set(bindings))
+        assert all(item.node == node for item in outcome.items if node is not None)
         self.book.let_go(outcome, self.log_ms)
 
     # Operators
@@ -322,7 +273,7 @@ class Laws(RuleBasedStateMachine):
         outcome = self.run(ReplacePool(ORIGIN, wanted, force))
         if isinstance(outcome, PoolStored):
             assert force or all(in_subnet(wanted, address) for _, address in mine if self._moved(wanted))
-            left = {(claim[1], claim[2], address) for claim, address in mine if not gives(wanted, address)}
+            left = {(claim[1], claim[2], address) for claim, address in mine if not given(wanted, address)}
             assert {tuple(one.__getstate__()) for one in outcome.stranded} == left  # type: ignore[arg-type]
             self.book.pools[wanted.name] = outcome.pool.definition
         elif isinstance(outcome, Refused) and outcome.code is Code.POOL_IN_USE:
@@ -332,7 +283,7 @@ class Laws(RuleBasedStateMachine):
         """Whether a replacement changes the ranges; else those who are stranded already stay so without force."""
         return self.book.pools[wanted.name].sets != wanted.sets
 
-    @rule(pool=pools, force=st.booleans())
+    @rule(pool=pools, force=st.sampled_from((False, False, False, True)))
     def drop_pool(self, pool: str, force: bool) -> None:
         outcome = self.run(DropPool(ORIGIN, pool, force))
         mine = [claim for claim in self.book.held if claim[0] == pool]
@@ -342,22 +293,41 @@ class Laws(RuleBasedStateMachine):
         elif isinstance(outcome, Refused) and outcome.code is Code.POOL_IN_USE:
             assert mine
 
-    @rule(
-        space=st.sampled_from(sorted(set(SPACES.values()))), address=some_address, for_s=st.none() | st.integers(0, 9)
-    )
+    @rule(pick=picks, for_s=st.none() | st.sampled_from((3, 5, 6, 8)))
+    def quarantine_what_is_not_free(self, pick: int, for_s: int | None) -> None:
+        there = sorted({*self.book.holders(), *self.book.cooling})
+        if there:
+            self._quarantine(*there[pick % len(there)], for_s)
+
+    @rule(space=spaces, address=some_address, for_s=st.none() | st.integers(0, 9))
     def quarantine(self, space: str, address: Address, for_s: int | None) -> None:
+        self._quarantine(space, address, for_s)
+
+    def _quarantine(self, space: str, address: Address, for_s: int | None) -> None:
         if not isinstance(self.run(SetQuarantine(ORIGIN, space, address, for_s)), Refused):
             self.book.quarantined[space, address] = None if for_s is None else self.log_ms + for_s * 1000
 
-    @rule(space=st.sampled_from(sorted(set(SPACES.values()))), address=some_address)
+    @rule(pick=picks)
+    def lift_what_is_there(self, pick: int) -> None:
+        there = sorted(self.book.quarantined)
+        if there:
+            self._lift(*there[pick % len(there)])
+
+    @rule(space=spaces, address=some_address)
     def lift(self, space: str, address: Address) -> None:
+        self._lift(space, address)
+
+    def _lift(self, space: str, address: Address) -> None:
         outcome = self.run(LiftQuarantine(ORIGIN, space, address))
         assert isinstance(outcome, Refused) is ((space, address) not in self.book.quarantined)
         self.book.quarantined.pop((space, address), None)
 
-    @rule(node=nodes, to=nodes)
+    @rule(node=nodes, to=nodes | st.just("n3"))
     def rename_node(self, node: str, to: str) -> None:
-        self.run(RenameNode(ORIGIN, node, to))
+        on_it = [one.id for one in self.state.all(Attachment) if one.owner and one.owner.node == node]
+        if not isinstance(self.run(RenameNode(ORIGIN, node, to)), Refused):
+            moved = [self.state.attachment_by_id(one) for one in on_it]
+            assert {one.owner.node for one in moved if one and one.owner} <= {to}
 
     @rule(node=nodes)
     def forget_node(self, node: str) -> None:
@@ -406,9 +376,5 @@ class Laws(RuleBasedStateMachine):
         assert self.book.told == self.book.holders()
 
 
-def gives_in(pool: PoolDefinition, position: int, address: Address) -> bool:
-    return any(one.gives(address) for one in pool.sets[position])
-
-
 TestLaws = Laws.TestCase
-TestLaws.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
+TestLaws.settings = settings(max_examples=100, stateful_step_count=50, deadline=None)
