@@ -140,6 +140,27 @@ class Book:
 
     # What is to be expected
 
+    def plan(self, command: Add, now: int) -> list[Address | None] | None:
+        """What an ADD must get by the book; None where the book does not say."""
+        found = [self.pools.get(one.pool) for one in command.requests]
+        if command.addresses or None in found:
+            return None
+        chosen: dict[str, set[Address]] = {}
+        plan: list[Address | None] = []
+        for pool in found:
+            assert pool is not None
+            claim = (pool.name, command.pod_ref, command.ifname)
+            if claim in self.held or pool.strategy is not Strategy.LOWEST:
+                return None
+            for position in range(len(pool.sets)):
+                taken = chosen.setdefault(pool.space, set())
+                one = self.expected(pool, position, claim, taken, now)
+                plan.append(one)
+                if one is None:
+                    return plan
+                taken.add(one)
+        return plan
+
     def expected(
         self, pool: PoolDefinition, position: int, claim: Claim, taken: set[Address], now: int
     ) -> Address | None:
