@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ipamd.core.addresses import Address, usable_bounds
-from ipamd.core.model import FOREVER, Event, EventKind, PoolDefinition, Range
+from ipamd.core.commands import Add
+from ipamd.core.model import FOREVER, Event, EventKind, PoolDefinition, Range, Strategy
 from ipamd.core.outcomes import Granted, Released
 
 Claim = tuple[str, str, str]
