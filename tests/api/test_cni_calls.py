@@ -96,6 +96,17 @@ async def test_gc_keeps_what_is_listed_seen_alive_or_of_another_network(stack: S
     check_error(await stack.cni("gc", conf()), 7)
 
 
+async def test_gc_leaves_what_started_after_it(stack: Stack) -> None:
+    await stack.pool(cooldown_s=0)
+    boot: dict[str, Any] = {"Ipamd_Boot_Id": "b1"}
+    check_done(await stack.cni("add", conf(), **POD_A, **boot, Ipamd_Started="100"))
+    later: dict[str, Any] = {"CNI_ContainerID": "c2", "CNI_Args": "IPAMD_POD_REF=t/b"}
+    check_done(await stack.cni("add", conf(), **later, **boot, Ipamd_Started="300"))
+    nothing = {"cni.dev/valid-attachments": None}
+    check_done(await stack.cni("gc", conf(**nothing), **boot, Ipamd_Started="200"))
+    assert [row["pod_ref"] for row in (await stack.ask("GET", "/v1/reservations")).json["items"]] == ["t/b"]
+
+
 async def test_gc_frees_more_than_fits_one_command(stack: Stack) -> None:
     await stack.pool(subnet="10.0.0.0/20", cooldown_s=0)
     calls = (stack.cni("add", conf(), CNI_ContainerID=f"c{n}", CNI_Args=f"IPAMD_POD_REF=t/{n}") for n in range(620))
@@ -198,7 +209,8 @@ async def test_a_mistake_of_the_server_is_an_error_object_and_a_line_in_the_log(
     monkeypatch.setitem(handler._VERBS, DelCall, broken)
     error = check_error(await stack.cni("del", conf()), 11)
     assert "secret detail" not in error["msg"]
-    assert any(record.exc_info for record in caplog.records)
+    (line,) = (record for record in caplog.records if record.exc_info)
+    assert line.__dict__["request_id"] in error["msg"]
 
 
 async def test_no_answer_of_the_log_is_try_again(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -52,6 +53,10 @@ async def test_a_storm_is_counted_a_few_times_a_second(tmp_path: Path) -> None:
         clock.now_s += 1.0
         await exhaustion.sentence(FULL, request(clock))
         assert reader.looks == 9
+        clock.now_s += 1.0
+        crowd = await asyncio.gather(*(exhaustion.sentence(FULL, request(clock)) for _ in range(100)))
+        assert all("pool p has no free address" in told for told in crowd)
+        assert reader.looks <= 9 + 9
         reader.close()
 
 
