@@ -11,14 +11,13 @@ from sqlalchemy import ColumnElement, literal_column
 from ipamd.core.addresses import Address, to_blob
 from ipamd.core.model import Event, EventKind
 from ipamd.core.ports import HistoryRow
-from ipamd.storage.compiled import sql, value
+from ipamd.storage.compiled import LARGEST, sql, value
 from ipamd.storage.rows import to_event
 from ipamd.storage.tables import events
 from ipamd.storage.view import SqliteView
 
 _BEGINS: Final = (EventKind.BOUND, EventKind.HELD, EventKind.REBOUND)
 _ENDS: Final = (EventKind.RELEASED, EventKind.MOVED)
-_NEVER: Final = 2**63 - 1
 
 
 def _one_of(kinds: tuple[EventKind, ...]) -> ColumnElement[bool]:
@@ -49,7 +48,7 @@ def read_history(
     view: SqliteView, space: str, address: Address, before_index: int | None, limit: int
 ) -> list[HistoryRow]:
     """The holdings of an address that began below an index, newest first."""
-    key, before = (space, to_blob(address)), _NEVER if before_index is None else before_index
+    key, before = (space, to_blob(address)), LARGEST if before_index is None else min(before_index, LARGEST)
     ends = view.connection.execute(_END_FROM, (*key, before, 1)).fetchone()
     found = map(to_event, view.connection.execute(_BEFORE, (*key, before)))
     rows = list(islice(_holdings(found, to_event(ends) if ends else None), limit))

@@ -100,6 +100,7 @@ def test_pools_events_nodes_and_tokens_come_in_pages(driver: Driver) -> None:
         assert [one.name for one in snapshot.pools("b", 2)] == ["c"]
         assert [one.index for one in snapshot.events(2, 3)] == [3, 4, 5]
         assert [one.index for one in snapshot.events(8, 3)] == []
+        assert [one.index for one in snapshot.events(10**30, 3)] == []
         assert [(one.node.name, one.bound) for one in snapshot.nodes("", 5)] == [("n1", 2), ("n2", 1)]
         assert [one.node.name for one in snapshot.nodes("n1", 5)] == ["n2"]
         assert list(snapshot.tokens()) == tokens
@@ -267,6 +268,7 @@ def test_a_history_tells_the_holders_newest_first(past: Driver) -> None:
         (3, ["t/a n1 2-4"]),
         (2, []),
         (100, ["t/b n1 9-", "t/a n3 4-8", "t/a n1 2-4"]),
+        (10**30, ["t/b n1 9-", "t/a n3 4-8", "t/a n1 2-4"]),
     ],
 )
 def test_a_history_goes_on_below_an_index(past: Driver, before: int, rows: list[str]) -> None:
