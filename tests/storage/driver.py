@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sqlite3
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from ipamd.core.entries import KEEP_INTERNAL_MS, Item, Stamp, encode_entry
 from ipamd.core.outcomes import Outcome
 from ipamd.core.ports import LogEntry
 from ipamd.storage.catalogue import Catalogue
+from ipamd.storage.database import FILE_NAME
 from ipamd.storage.digest import machine_digest
 from ipamd.storage.doctor import Finding, examine
 from ipamd.storage.machine import SqliteMachine
@@ -20,6 +23,14 @@ from ipamd.storage.ops import MAX_KEYED
 from ipamd.storage.snapshot import SqliteState
 
 WALL_MS = 1_700_000_000_000
+
+
+@functools.cache
+def empty_state() -> bytes:
+    """The file of a new state, which the migrations take a while to make."""
+    with tempfile.TemporaryDirectory(dir=memory_dir()) as place:
+        open_database(Path(place)).close()
+        return (Path(place) / FILE_NAME).read_bytes()
 
 
 class Driver:
@@ -31,6 +42,9 @@ class Driver:
         self.log_ms = 1_000
         self.ops = 0
         self.entries: list[LogEntry] = []
+        if not (data_dir / FILE_NAME).exists():
+            data_dir.mkdir(parents=True, exist_ok=True)
+            (data_dir / FILE_NAME).write_bytes(empty_state())
         self.open()
 
     def open(self) -> None:

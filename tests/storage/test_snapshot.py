@@ -217,6 +217,13 @@ def test_counts_say_how_the_usable_addresses_are_spent(driver: Driver) -> None:
     assert counts(driver, "other")[4] == FamilyCounts(14, 1, 0, 1, 2, 0, 3, 7)
 
 
+def test_what_cools_in_quarantine_is_counted_once(driver: Driver) -> None:
+    driver.run(pool("p", "192.0.2.0/29", cooldown_s=60), add("t/a"), add("t/b"), delete("t/a"), delete("t/b"))
+    driver.run(SetQuarantine(ORIGIN, "default", parse_address("192.0.2.1")))
+    assert driver.rows("SELECT count(*) FROM cooling") == [(2,)]
+    assert counts(driver)[4] == FamilyCounts(6, 0, 0, 1, 1, 0, 0, 4)
+
+
 def test_counts_leave_out_who_is_stranded(driver: Driver) -> None:
     driver.run(pool("p", "192.0.2.0/28"), add("t/a"), add("t/b"))
     driver.run(ReplacePool(ORIGIN, definition("p", range_of("192.0.2.0/28", "192.0.2.2"))))
