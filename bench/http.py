@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 from bench.figures import Figure, middle_ms, percentile
 from bench.load import Job, send
@@ -25,6 +27,15 @@ def measure(server: Server) -> Iterator[Figure]:
         one = send(job)
         yield Figure(f"{way}, one client, p50", middle_ms(one.latencies_s), "ms", at_most=5)
         yield Figure(f"{way}, one client, p99", percentile(one.latencies_s, 0.99) * 1000, "ms")
+        before_s = cpu_s(server)
         many = send(replace(job, prefix=f"many-{job.via}", requests=MANY_CLIENTS, connections=CONNECTIONS))
+        used_us = (cpu_s(server) - before_s) / MANY_CLIENTS * 1e6
         yield Figure(f"{way}, {CONNECTIONS} clients", many.rate, "ADD/s", at_least=1500)
         yield Figure(f"{way}, {CONNECTIONS} clients, p99", percentile(many.latencies_s, 0.99) * 1000, "ms")
+        yield Figure(f"{way}, {CONNECTIONS} clients, server's CPU time", used_us, "us/ADD")
+
+
+def cpu_s(server: Server) -> float:
+    """The CPU time that a server has used."""
+    fields = Path(f"/proc/{server.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -22,8 +22,8 @@ from ipamd.core.entries import Item, Stamp, encode_entry
 from ipamd.core.model import Owner
 from ipamd.core.outcomes import Granted
 from ipamd.core.ports import LogEntry
-from ipamd.storage.database import open_database
 from ipamd.storage.machine import SqliteMachine
+from ipamd.storage.opening import open_database
 
 BATCH = 200
 ENTRY_MS = 100

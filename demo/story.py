@@ -55,7 +55,8 @@ class Story:
         told(f"ready after {self.server.start():.1f} s")
         title("A pool of three addresses")
         span = ("--range-start", FIRST, "--range-end", LAST)
-        self.ipamctl("pool", "create", POOL, "--subnet", SUBNET, *span, "--cooldown", "0")
+        self.ipamctl("pool", "create", POOL, "--subnet", SUBNET, *span, "--cooldown", "0", show=False)
+        self.ipamctl("pool", "list")
         title("The CNI plugin is installed")
         self.plugins.mkdir()
         self.ipamctl("cni", "install", "--bin-dir", str(self.plugins))
@@ -75,7 +76,7 @@ class Story:
         for sandbox in pods:
             if sandbox.netns:
                 self.namespaces.delete(sandbox.netns)
-        told("the pods' network namespaces are gone")
+        told("the pods are gone" + (", with their network namespaces" if self.no_bridge is None else ""))
 
     def restart(self, before: dict[Sandbox, str]) -> dict[Sandbox, str]:
         """The pods come back under their names, in new containers."""
@@ -159,11 +160,11 @@ class Story:
             reached = inside(first.netns, "ping", "-c", "1", "-W", "5", pods[last]).returncode == 0
             expect(reached, f"{first.pod} can ping {last.pod}")
 
-    def ipamctl(self, *arguments: str) -> None:
-        """Run ipamctl and show what it prints."""
+    def ipamctl(self, *arguments: str, show: bool = True) -> None:
+        """Run ipamctl and show what it prints, at least what it says on stderr."""
         shell(["ipamctl", *arguments])
         ended = subprocess.run([*self._ipamctl, *arguments], check=False, text=True, capture_output=True)
-        for line in (ended.stdout + ended.stderr).splitlines():
+        for line in (ended.stdout * show + ended.stderr).splitlines():
             told(line)
         expect(ended.returncode == 0, "ipamctl ends well", quiet=True)
 

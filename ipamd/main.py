@@ -37,18 +37,19 @@ from ipamd.notify import notify
 from ipamd.service import Services
 from ipamd.service.ports import Facts
 from ipamd.service.tokens import digest_of, new_secret
-from ipamd.settings import Config, SettingsError, load, settings_options
+from ipamd.settings import Config, Endpoint, SettingsError, load, settings_options
 from ipamd.sockets import SocketError
 from ipamd.storage.database import FILE_NAME as DATABASE_FILE
-from ipamd.storage.database import FORMAT, open_database
+from ipamd.storage.database import FORMAT
 from ipamd.storage.doctor import JournalFacts, examine, position
-from ipamd.storage.errors import DiskFull, StorageError
+from ipamd.storage.errors import DiskFull, StorageError, told_of_damage
 from ipamd.storage.machine import SqliteMachine
+from ipamd.storage.opening import open_database
 from ipamd.storage.snapshot import SqliteState
 
 logger = logging.getLogger("ipamd")
 
-REFUSALS = (DataDirError, SocketError, StartRefused, JournalFailed, StorageError, Unavailable)
+REFUSALS = (DataDirError, SocketError, StartRefused, JournalFailed, StorageError, Unavailable, OSError)
 """Why a start can fail for reasons that its operator can do something about: one sentence, no traceback."""
 
 EXIT_REFUSED = 1
@@ -82,11 +83,15 @@ def serve(**flags: object) -> None:
         sys.exit(EXIT_USAGE)
     logs.configure(config.log_format, config.log_level)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
+    system.raise_file_limit()
     try:
         uvloop.run(_serve(config))
     except REFUSALS as error:
         logger.error("%s", error)  # noqa: TRY400 - a sentence for the operator, no traceback
         sys.exit(EXIT_REFUSED)
+    except Exception:
+        logger.exception("the server ended by a fault of its own")  # the process's boundary: this too is one line
+        sys.exit(EXIT_FATAL)
 
 
 async def _serve(config: Config) -> None:
@@ -99,6 +104,8 @@ async def _serve(config: Config) -> None:
     def stop() -> None:
         if not stopping.is_set():
             stopping.set()
+            logger.info("stopping")
+            notify("STOPPING=1")
             _limit_the_end()
             task.cancel()
 
@@ -129,20 +136,22 @@ async def _running(config: Config) -> AsyncIterator[None]:
         datadir.prepare(config.data_dir)
         stack.enter_context(lock_data_dir(config.data_dir))
         identity = datadir.claim(config.data_dir, _wanted_identity(config))
-        database = open_database(config.data_dir)
-        stack.callback(database.close)
-        state = SqliteState(database)
-        stack.callback(state.close)
-        _settle_node_name(config, identity, state)
-        node = _raft_node(config, SqliteMachine(database))
+        with told_of_damage(config.data_dir / DATABASE_FILE):
+            database = open_database(config.data_dir)
+            stack.callback(database.close)
+            state = SqliteState(database)
+            stack.callback(state.close)
+            _settle_node_name(config, identity, state)
+            machine = SqliteMachine(database)
+        node = _raft_node(config, machine)
         stack.push_async_callback(node.stop)
         await node.start()
         await _found_if_new(config, identity, node, state)
         services = _services(config, node, state)
         stack.push_async_callback(services.stop)
         await services.start()
-        await _listen(config, services, stack)
-        announcing = asyncio.create_task(_announce(config, node))
+        listening = await _listen(config, services, stack)
+        announcing = asyncio.create_task(_announce(config, node, listening))
         stack.callback(announcing.cancel)
         yield
 
@@ -232,8 +241,8 @@ def _keeper_of_node_name(data_dir: Path) -> Callable[[str], None]:
     return keep
 
 
-async def _listen(config: Config, services: Services, stack: AsyncExitStack) -> None:
-    """Open the node socket and the TCP port; both stop at the same time. Raises SocketError."""
+async def _listen(config: Config, services: Services, stack: AsyncExitStack) -> Endpoint:
+    """Open the node socket and the TCP port; both stop at the same time. Where TCP listens. Raises SocketError."""
     if config.insecure:
         logger.warning("--insecure: whoever can connect to %s is an administrator, tokens are off", config.listen)
     unix = sockets.listen_unix(config.socket)
@@ -248,9 +257,10 @@ async def _listen(config: Config, services: Services, stack: AsyncExitStack) -> 
     stack.push_async_callback(stop)
     for listener in listeners:
         await listener.start()
+    return Endpoint(*tcp.getsockname()[:2])
 
 
-async def _announce(config: Config, node: RaftNode) -> None:
+async def _announce(config: Config, node: RaftNode, listening: Endpoint) -> None:
     """Say once that the server can serve, and what it waits for until then."""
     waits_for = None
     while True:
@@ -262,7 +272,7 @@ async def _announce(config: Config, node: RaftNode) -> None:
                 logger.info("not ready: %s", error.detail)
             waits_for = error.detail
             await asyncio.sleep(RETRY_S)
-    where = {"listen": str(config.listen), "socket": str(config.socket), "data_dir": str(config.data_dir)}
+    where = {"listen": str(listening), "socket": str(config.socket), "data_dir": str(config.data_dir)}
     who = {"member": config.member_name, "node": config.node_name}
     logger.info("ready", extra={**where, **who, "index": index, "version": __version__})
     notify("READY=1")
@@ -285,7 +295,7 @@ def doctor(data_dir: Path) -> None:
             journal = read_facts(data_dir / datadir.JOURNAL_DIRECTORY, OsFiles())
             found = examine(data_dir, JournalFacts(journal.first, journal.last, journal.term_at))
             where = position(data_dir)
-    except (*REFUSALS, OSError) as error:
+    except REFUSALS as error:
         click.echo(f"ipamd: {error}", err=True)
         sys.exit(EXIT_USAGE)
     damage = [finding.sentence for finding in journal.findings if finding.fatal]
@@ -312,9 +322,9 @@ def migrate(data_dir: Path) -> None:
     from ipamd.storage.migrate import migrate as migrate_database  # noqa: PLC0415 - slow to load, and serve needs it not
 
     try:
-        with lock_data_dir(_existing(data_dir)):
+        with lock_data_dir(_existing(data_dir)), told_of_damage(data_dir / DATABASE_FILE):
             copy = migrate_database(data_dir / DATABASE_FILE)
-    except (*REFUSALS, OSError) as error:
+    except REFUSALS as error:
         click.echo(f"ipamd: {error}", err=True)
         sys.exit(EXIT_REFUSED)
     click.echo(f"{data_dir} has format {FORMAT}" + (f"; the state as it was is kept in {copy}" if copy else " already"))

@@ -6,11 +6,15 @@
 from __future__ import annotations
 
 import os
+import resource
 import socket
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from ipamd.settings import Host
+
+MAX_FILES = 16_384
 
 _CONTAINER_MARKS = (Path("/.dockerenv"), Path("/run/.containerenv"))
 _CONTAINER_WORDS = ("docker", "containerd", "kubepods", "lxc", "libpod")
@@ -54,6 +58,15 @@ class Namespaces:
             return False
         except (OSError, ValueError):
             return None
+
+
+def raise_file_limit() -> None:
+    """Take as many open files as this process may have: the usual 1,024 do not suffice for all connections."""
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MAX_FILES if most == resource.RLIM_INFINITY else min(MAX_FILES, most)
+    if resource.RLIM_INFINITY != now < wanted:
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
 def host() -> Host:

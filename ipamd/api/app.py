@@ -55,7 +55,7 @@ def _guard(services: Services) -> Middleware:
             if request.path.startswith("/cni/"):
                 return refuse_unknown(services, request, error)
             request_id = request_id_of(request.headers, services.random)
-            return respond(failure_of(error), request_id, headers_of(services, request_id))
+            return respond(failure_of(error, request_id), request_id, headers_of(services, request_id))
 
     return guard
 

@@ -35,7 +35,7 @@ def endpoint(services: Services, access: Access, route: Route) -> WebHandler:
         except ConnectionError:
             raise  # the client is gone: nobody is there to be answered
         except Exception as error:  # noqa: BLE001 - the boundary of the process: a client gets an answer, never a traceback
-            return respond(failure_of(error), request_id, headers_of(services, request_id))
+            return respond(failure_of(error, request_id), request_id, headers_of(services, request_id))
         return _render(reply, headers_of(services, request_id, reply.index, stale=exchange.request.stale))
 
     return serve

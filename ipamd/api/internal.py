@@ -70,7 +70,7 @@ def _endpoint(services: Services, inside: Inside, serve: Serve) -> WebHandler:
         except ConnectionError:
             raise  # the other member is gone: nobody is there to be answered
         except Exception as error:  # noqa: BLE001 - the boundary of the process: the other member gets an answer, always
-            return respond(failure_of(error), request_id, headers_of(services, request_id))
+            return respond(failure_of(error, request_id), request_id, headers_of(services, request_id))
 
     return answer
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from ipamd import __version__
+import ipamd
 from ipamd.api.access import Least
 from ipamd.api.exchange import Route
 from ipamd.api.problems import PROBLEM
@@ -31,7 +31,7 @@ def document(routes: Iterable[Route]) -> dict[str, Any]:
         paths.setdefault(row.path, {})[row.method.lower()] = _operation(row, found, components)
     return {
         "openapi": "3.1.0",
-        "info": {"title": "ipamd", "version": __version__},
+        "info": {"title": "ipamd", "version": ipamd.__version__},
         "paths": paths,
         "components": {
             "schemas": components,

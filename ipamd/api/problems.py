@@ -35,7 +35,7 @@ class Failure(Exception):  # noqa: N818 - what a request ended in
         self.error, self.headers = error, headers
 
 
-def failure_of(error: BaseException) -> Failure:
+def failure_of(error: BaseException, request_id: str) -> Failure:
     """What an exception is to the caller. What nobody foresaw is logged whole, and told as no more than that."""
     if isinstance(error, Failure):
         return error
@@ -48,7 +48,7 @@ def failure_of(error: BaseException) -> Failure:
         return _of_http(error)
     if isinstance(error, web.RequestPayloadError):
         return Failure(ApiError("invalid_request", "the body ended before its time"), {"Connection": "close"})
-    _log.error("a request failed for a reason that nobody foresaw", exc_info=error)
+    _log.error("a request failed for a reason that nobody foresaw", exc_info=error, extra={"request_id": request_id})
     return Failure(ApiError("internal", "the server made a mistake; its log has the request id"), {})
 
 

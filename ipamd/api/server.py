@@ -171,7 +171,7 @@ class _Connection(RequestHandler):
 
     def _problem(self, request: Any, error: BaseException) -> web.Response:
         request_id = request_id_of(request.headers, self._services.random)
-        return respond(failure_of(error), request_id, headers_of(self._services, request_id))
+        return respond(failure_of(error, request_id), request_id, headers_of(self._services, request_id))
 
     def _expect_head(self) -> None:
         self._head_timer = self._loop.call_later(self._limits.header_s, self._too_slow)

@@ -127,6 +127,13 @@ def _boots_have_nodes(records: Records) -> Iterator[str]:
             yield f"node {name} has {boots} boots"
 
 
+def _bindings_have_nodes(records: Records) -> Iterator[str]:
+    nodes = {one.name for one in records.all(Node)}
+    for one in records.all(Attachment):
+        if one.owner is not None and one.owner.node is not None and one.owner.node not in nodes:
+            yield f"attachment {one.id} is bound on node {one.owner.node}, which is not known"
+
+
 def _counters_are_ahead(records: Records) -> Iterator[str]:
     numbered: list[Iterable[Pool | Reservation | Attachment]] = [
         records.all(Pool),
@@ -154,5 +161,6 @@ LAWS: tuple[Callable[[Records], Iterator[str]], ...] = (
     _cursors_point_somewhere,
     _names_are_unique,
     _boots_have_nodes,
+    _bindings_have_nodes,
     _counters_are_ahead,
 )

@@ -54,11 +54,12 @@ class Allocation:
         """Release a reservation through the API. Raises ApiError, Unavailable."""
         return await self._proposer.carry_out(command, request, Released)
 
-    async def check(self, binding: Binding, request: Request) -> None:
-        """Raises ApiError where a container does not hold what it thinks, Unavailable."""
+    async def check(self, binding: Binding, request: Request) -> int:
+        """The index at which a container holds what it thinks. Raises ApiError where it does not, Unavailable."""
         found = await self._reader.read(lambda snapshot: _mismatch(snapshot, binding), request)
         if found.value is not None:
             raise ApiError("reservation_not_found", found.value)
+        return found.index
 
     async def families(self, pools: Sequence[str], request: Request) -> list[int]:
         """The families of the addresses that an ADD in these pools gets. Raises ApiError, Unavailable."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import asyncio
+from dataclasses import dataclass, field
 
 from ipamd.core.intervals import Span, Spans, count, intersect, normalise
 from ipamd.core.model import Pool, Range
@@ -22,8 +23,9 @@ class _Window:
     """A second of one pool's refusals."""
 
     began_s: float
-    counted: int
-    sentence: str
+    counted: int = 0
+    sentence: str = ""
+    first: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class Exhaustion:
@@ -38,15 +40,22 @@ class Exhaustion:
         name, position = refused.pool, refused.position or 0
         if name is None:
             return refused.detail
+        window = self._window(name, position)
+        if window.counted < _FRESH_IN_WINDOW:
+            window.counted += 1
+            window.sentence = await self._count(name, position, refused, request)
+        async with window.first:  # many at once, and none is counted yet: one counts for all
+            if not window.sentence:
+                window.sentence = await self._count(name, position, refused, request)
+        return window.sentence
+
+    def _window(self, name: str, position: int) -> _Window:
         now_s = self._clock.monotonic_s()
         window = self._windows.get((name, position))
         if window is None or now_s - window.began_s >= _WINDOW_S:
             self._windows = {key: one for key, one in self._windows.items() if now_s - one.began_s < _WINDOW_S}
-            window = self._windows[name, position] = _Window(now_s, 0, "")
-        if window.counted < _FRESH_IN_WINDOW or not window.sentence:
-            window.counted += 1
-            window.sentence = await self._count(name, position, refused, request)
-        return window.sentence
+            window = self._windows[name, position] = _Window(now_s)
+        return window
 
     async def _count(self, name: str, position: int, refused: Refused, request: Request) -> str:
         left_s = request.deadline_s - self._clock.monotonic_s()

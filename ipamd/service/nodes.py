@@ -52,14 +52,28 @@ class Nodes:
         return await self._collection.release_node(name, request)
 
     async def rename(self, name: str, to: str, request: Request) -> At[Done]:
-        """Give a node another name, with all that it holds. Raises ApiError, Unavailable."""
-        done = await self._proposer.carry_out(RenameNode(request.origin, name, to), request, Done)
+        """Give a node another name, with all that it holds. Raises ApiError, Unavailable.
+
+        The node of this host may be one that no call has named yet: then only its name here changes.
+        """
+        try:
+            done = await self._proposer.carry_out(RenameNode(request.origin, name, to), request, Done)
+        except ApiError as error:
+            if error.row.code != "not_found" or not self._facts.is_own(name):
+                raise
+            done = await self._reader.read(lambda snapshot: _free_name(snapshot, to), request)
         self._facts.follow(name, to)
         return done
 
     async def forget(self, name: str, request: Request) -> At[Done]:
         """Forget a node that holds nothing. Raises ApiError, Unavailable."""
         return await self._proposer.carry_out(ForgetNode(request.origin, name), request, Done)
+
+
+def _free_name(snapshot: Snapshot, name: str) -> Done:
+    if snapshot.node(name) is not None:
+        raise ApiError("invalid_request", f"there is a node {name} already")
+    return Done()
 
 
 def _shown(snapshot: Snapshot, name: str) -> ShownNode:

@@ -54,11 +54,18 @@ class Facts:
     cluster: str | None = None
     keep_node: Callable[[str], None] = _forget_name
 
+    @property
+    def _prefix(self) -> str:
+        return "" if self.cluster is None else f"{self.cluster}:"
+
+    def is_own(self, name: str) -> bool:
+        """Whether a node's whole name is that of this host."""
+        return name == self._prefix + self.node
+
     def follow(self, name: str, to: str) -> None:
         """A node was renamed: if it is the one of this host, answer for it under its new name from now on."""
-        prefix = "" if self.cluster is None else f"{self.cluster}:"
-        if name == prefix + self.node and to.startswith(prefix):
-            self.node = to.removeprefix(prefix)
+        if self.is_own(name) and to.startswith(self._prefix):
+            self.node = to.removeprefix(self._prefix)
             self.keep_node(self.node)
 
 

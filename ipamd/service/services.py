@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import Self
 
@@ -98,4 +99,4 @@ class Services:
     async def stop(self) -> None:
         """End housekeeping and wait for reads that are under way."""
         await self.housekeeping.stop()
-        self.reader.close()
+        await asyncio.to_thread(self.reader.close)

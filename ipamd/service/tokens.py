@@ -31,7 +31,7 @@ def new_secret(random: Random) -> str:
 
 def digest_of(secret: str) -> bytes:
     """What is stored of a secret: its SHA-256. It needs no salt: nobody can list 2^256 secrets."""
-    return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).digest()
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 
 class Minted(NamedTuple):

@@ -6,12 +6,15 @@ appearance: ten statements of an ADD cost a tenth of what they cost when SQLAlch
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Delete, Select, Table, bindparam
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.dialects.sqlite.base import SQLiteCompiler, SQLiteDialect
 from sqlalchemy.sql.expression import BindParameter, ClauseElement
+
+LARGEST: Final = 2**63 - 1
+"""The largest integer that SQLite holds."""
 
 
 class _Compiler(SQLiteCompiler):

@@ -10,7 +10,7 @@ import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from ipamd.storage.errors import Broken, ForeignFile, NewerFormat
 
@@ -63,20 +63,6 @@ class Database:
         self.writer.close()
 
 
-def open_database(data_dir: Path) -> Database:
-    """Open the state in a data directory: made if it is not there, brought to the current format if it is older.
-
-    Raises ForeignFile, NewerFormat.
-    """
-    path = prepare(data_dir)
-    found = file_format(path)
-    if found != FORMAT:
-        from ipamd.storage.migrate import migrate  # noqa: PLC0415 - alembic is slow to load and seldom needed
-
-        migrate(path)
-    return Database(path)
-
-
 def prepare(data_dir: Path) -> Path:
     """The database's path; directory and file are there and belong to their owner alone."""
     data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -88,8 +74,10 @@ def prepare(data_dir: Path) -> Path:
     return path
 
 
-def connect(path: Path, *, cache_kib: int = READER_CACHE_KIB, mode: str = "rw") -> sqlite3.Connection:
-    """A connection without the driver's own transactions, in WAL mode where it may write."""
+def connect(
+    path: Path, *, cache_kib: int = READER_CACHE_KIB, mode: Literal["ro", "rw"] = "rw", wal: bool = True
+) -> sqlite3.Connection:
+    """A connection without the driver's own transactions; one that may write puts the file into WAL mode."""
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode={mode}",
         uri=True,
@@ -97,24 +85,28 @@ def connect(path: Path, *, cache_kib: int = READER_CACHE_KIB, mode: str = "rw") 
         check_same_thread=False,
         cached_statements=_STATEMENTS,
     )
-    connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
-    connection.execute(f"PRAGMA cache_size = -{cache_kib}")
-    if mode == "rw":
-        connection.execute("PRAGMA journal_mode = WAL")
+    try:
+        connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
+        connection.execute(f"PRAGMA cache_size = -{cache_kib}")
+        if mode == "rw" and wal:
+            connection.execute("PRAGMA journal_mode = WAL")
+    except sqlite3.DatabaseError:
+        connection.close()
+        raise
     return connection
 
 
 def file_format(path: Path) -> int:
     """The format of a state database; 0: an empty file. Raises ForeignFile, NewerFormat, Broken."""
-    with closing(connect(path, mode="ro")) as connection:
-        try:
+    try:
+        with closing(connect(path, mode="ro")) as connection:
             application = _pragma(connection, "application_id")
             version = _pragma(connection, "user_version")
             empty = connection.execute("SELECT 1 FROM sqlite_master").fetchone() is None
-        except sqlite3.DatabaseError as error:
-            if error.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
-                raise ForeignFile(f"{path} is not a SQLite database") from None
-            raise Broken(f"{path} cannot be read: {error}") from error
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
+            raise ForeignFile(f"{path} is not a SQLite database") from None
+        raise Broken(f"{path} cannot be read: {error}") from error
     if empty and application == version == 0:
         return 0
     if application != APPLICATION_ID:

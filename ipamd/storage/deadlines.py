@@ -7,13 +7,11 @@ and asked for again only once it was reached. What is known may be too early - i
 from __future__ import annotations
 
 import sqlite3
-from typing import Final
 
 from ipamd.core.changes import Record
 from ipamd.core.model import Attachment, Cooling, Quarantine, Tombstone
 from ipamd.storage import statements as st
-
-_NEVER: Final = 2**63 - 1
+from ipamd.storage.compiled import LARGEST
 
 
 class Deadlines:
@@ -21,13 +19,13 @@ class Deadlines:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._run = connection.execute
-        self._earliest = _NEVER
+        self._earliest = LARGEST
         self.ask()
 
     def ask(self) -> int | None:
         """Exactly when the earliest is; None: nothing waits."""
         times = [time for (time,) in self._run(st.NEXT_DUE) if time is not None]
-        self._earliest = min(times, default=_NEVER)
+        self._earliest = min(times, default=LARGEST)
         return min(times, default=None)
 
     def reached(self, now_log_ms: int) -> bool:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
 
 class StorageError(Exception):
     """The state cannot be used; the message is one sentence for the operator."""
@@ -21,3 +26,17 @@ class Broken(StorageError):  # noqa: N818 - likewise
 
 class DiskFull(StorageError):  # noqa: N818 - likewise
     """No space is left. Nothing of the call was kept; it may be tried again once there is."""
+
+
+@contextmanager
+def told_of_damage(path: Path) -> Iterator[None]:
+    """What SQLite raises while a database is opened becomes Broken, with the way out."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise StorageError(f"{path} cannot be opened: {error}") from error
+    except sqlite3.DatabaseError as error:
+        raise Broken(
+            f"{path} is damaged ({error}): restore this member from a backup, or remove its data directory and let it "
+            "join its cluster anew"
+        ) from error

@@ -11,14 +11,13 @@ from sqlalchemy import ColumnElement, literal_column
 from ipamd.core.addresses import Address, to_blob
 from ipamd.core.model import Event, EventKind
 from ipamd.core.ports import HistoryRow
-from ipamd.storage.compiled import sql, value
+from ipamd.storage.compiled import LARGEST, sql, value
 from ipamd.storage.rows import to_event
 from ipamd.storage.tables import events
 from ipamd.storage.view import SqliteView
 
 _BEGINS: Final = (EventKind.BOUND, EventKind.HELD, EventKind.REBOUND)
 _ENDS: Final = (EventKind.RELEASED, EventKind.MOVED)
-_NEVER: Final = 2**63 - 1
 
 
 def _one_of(kinds: tuple[EventKind, ...]) -> ColumnElement[bool]:
@@ -31,8 +30,17 @@ _BEFORE: Final = sql(
     .where(_of_address, events.c.id < value("before"), _one_of(_BEGINS + _ENDS))
     .order_by(events.c.id.desc())
 )
-_END_AFTER: Final = sql(
-    events.select().where(_of_address, events.c.id >= value("from"), _one_of(_ENDS)).order_by(events.c.id)
+_FROM: Final = sql(
+    events.select()
+    .where(_of_address, events.c.id >= value("from"), _one_of(_BEGINS + _ENDS))
+    .order_by(events.c.id)
+    .limit(value("one"))
+)
+_END_FROM: Final = sql(
+    events.select()
+    .where(_of_address, events.c.id >= value("from"), _one_of(_ENDS))
+    .order_by(events.c.id)
+    .limit(value("one"))
 )
 
 
@@ -40,15 +48,16 @@ def read_history(
     view: SqliteView, space: str, address: Address, before_index: int | None, limit: int
 ) -> list[HistoryRow]:
     """The holdings of an address that began below an index, newest first."""
-    key, before = (space, to_blob(address)), _NEVER if before_index is None else before_index
-    row = view.connection.execute(_END_AFTER, (*key, before)).fetchone()
+    key, before = (space, to_blob(address)), LARGEST if before_index is None else min(before_index, LARGEST)
+    ends = view.connection.execute(_END_FROM, (*key, before, 1)).fetchone()
     found = map(to_event, view.connection.execute(_BEFORE, (*key, before)))
-    return list(islice(_holdings(view, found, to_event(row) if row else None, space, address), limit))
+    rows = list(islice(_holdings(found, to_event(ends) if ends else None), limit))
+    if not rows and before > 0 and view.connection.execute(_FROM, (*key, before, 1)).fetchone() is None:
+        return list(_holder_without_events(view, space, address))
+    return rows
 
 
-def _holdings(
-    view: SqliteView, found: Iterator[Event], end: Event | None, space: str, address: Address
-) -> Iterator[HistoryRow]:
+def _holdings(found: Iterator[Event], end: Event | None) -> Iterator[HistoryRow]:
     """A holding begins at its oldest event. A move ends it on one node and begins it on another."""
     first: Event | None = None
     node: str | None = None
@@ -64,8 +73,6 @@ def _holdings(
             first, node, end = None, None, event
     if first is not None:
         yield _row(first, node, end)
-    elif end is None:
-        yield from _holder_without_events(view, space, address)
 
 
 def _row(first: Event, node: str | None, end: Event | None) -> HistoryRow:

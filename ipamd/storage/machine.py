@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -35,8 +36,19 @@ PRUNE_LIMIT: Final = 256
 
 _POSITION = ("applied_index", "applied_term", "log_ms", "wall_ms", "last_id", "last_event")
 _STORE_POSITION: Final = sql(meta.update().values({name: value(name) for name in _POSITION}))
-_FULL: Final = sqlite3.SQLITE_FULL
 _OF_MEMBERS: Final = (Found, AddMember, PromoteMember, RemoveMember, BindMember)
+_FULL: Final = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE)
+
+
+@contextmanager
+def _told_of_full_disk() -> Iterator[None]:
+    """What SQLite raises where no space is left becomes DiskFull."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode in _FULL:
+            raise DiskFull("no space is left for the state database") from error
+        raise
 
 
 class SqliteMachine:
@@ -93,17 +105,13 @@ class SqliteMachine:
     def apply(self, entries: Sequence[LogEntry]) -> list[Applied]:
         """Apply entries in one transaction. Raises DiskFull where it may be tried again; all else is fatal."""
         try:
-            self._connection.execute("BEGIN IMMEDIATE")
-            applied = [one for entry in entries for one in self._apply_entry(entry)]
-            view = self._view
-            position = (self._index, self._term, *self._stamp, view.last_id, view.last_event)
-            self._connection.execute(_STORE_POSITION, position)
-            self._connection.execute("COMMIT")
-        except sqlite3.OperationalError as error:
-            self._undo()
-            if error.sqlite_errorcode & 0xFF == _FULL:
-                raise DiskFull("no space is left for the state database") from error
-            raise
+            with _told_of_full_disk():
+                self._connection.execute("BEGIN IMMEDIATE")
+                applied = [one for entry in entries for one in self._apply_entry(entry)]
+                view = self._view
+                position = (self._index, self._term, *self._stamp, view.last_id, view.last_event)
+                self._connection.execute(_STORE_POSITION, position)
+                self._connection.execute("COMMIT")
         except BaseException:
             self._undo()
             raise
@@ -121,8 +129,9 @@ class SqliteMachine:
         self.checkpoint()
 
     def checkpoint(self) -> int:
-        """Make what is applied durable; the index up to which it surely is."""
-        busy, pages, written = self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        """Make what is applied durable; the index up to which it surely is. Raises DiskFull."""
+        with _told_of_full_disk():
+            busy, pages, written = self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
         if busy or written < pages:  # a reader still needs the database file as it was
             self._database.sync_wal()
         return self._index

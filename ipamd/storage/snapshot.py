@@ -18,7 +18,7 @@ from ipamd.core.model import Event, Node, Pool, Token
 from ipamd.core.ports import FamilyCounts, HistoryRow, NodeRow, ReservationFilter, ReservationRow
 from ipamd.storage import statements as st
 from ipamd.storage.catalogue import Catalogue
-from ipamd.storage.compiled import sql, value
+from ipamd.storage.compiled import LARGEST, sql, value
 from ipamd.storage.database import Database
 from ipamd.storage.history import read_history
 from ipamd.storage.listing import list_reservations
@@ -71,7 +71,7 @@ class SqliteSnapshot(SqliteView):
         return read_history(self, space, address, before_index, limit)
 
     def events(self, after: int, limit: int) -> Sequence[Event]:
-        return [to_event(row) for row in self.connection.execute(_EVENTS, (after, limit))]
+        return [to_event(row) for row in self.connection.execute(_EVENTS, (min(after, LARGEST), limit))]
 
     def nodes(self, after: str, limit: int) -> Sequence[NodeRow]:
         rows = self.connection.execute(_NODES, (after, limit)).fetchall()

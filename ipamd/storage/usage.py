@@ -38,21 +38,25 @@ _is_quarantined = (
     .where(quarantine.c.space == cooling.c.space, quarantine.c.address == cooling.c.address)
     .exists()
 )
+
+
+def _is_also_in(other: Table, table: Table) -> ColumnElement[bool]:
+    """Whether the address of a row is in another table too."""
+    same = (other.c.space == table.c.space) & (other.c.address == table.c.address)
+    return select(other.c.address).where(same).exists()
+
+
 _COOLING: Final = sql(
     select(func.count())
     .select_from(cooling)
-    .where(cooling.c.space == value("space"), _between(cooling), ~_is_quarantined)
+    .where(cooling.c.space == value("space"), _between(cooling), ~_is_also_in(quarantine, cooling))
 )
-"""What cools in quarantine counts as quarantined."""
-_is_assigned = (
-    select(addresses.c.address)
-    .where(addresses.c.space == quarantine.c.space, addresses.c.address == quarantine.c.address)
-    .exists()
-)
+"""What cools while in quarantine is not to be had even when nothing else is: it counts as quarantined."""
+
 _QUARANTINED: Final = sql(
     select(func.count())
     .select_from(quarantine)
-    .where(quarantine.c.space == value("space"), _between(quarantine), ~_is_assigned)
+    .where(quarantine.c.space == value("space"), _between(quarantine), ~_is_also_in(addresses, quarantine))
 )
 """Who holds a quarantined address keeps it: it counts as bound or held."""
 

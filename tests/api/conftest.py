@@ -1,4 +1,4 @@
-"""Owns the running server that the tests of a module share; each test makes pools in spaces of its own."""
+"""Owns the running servers of these tests: one for each test, and one for all tests of a module that change nothing."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
 from tests.support.stack import Stack, running
 
@@ -13,4 +14,11 @@ from tests.support.stack import Stack, running
 @pytest.fixture
 async def stack(tmp_path: Path) -> AsyncIterator[Stack]:
     async with running(tmp_path) as started:
+        yield started
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stack]:
+    """For tests marked with the loop of their module, whose requests are all refused."""
+    async with running(tmp_path_factory.mktemp("shared")) as started:
         yield started

@@ -55,6 +55,7 @@ async def test_what_is_answered_can_be_sent_back(stack: Stack) -> None:
     assert (put.status, put.json["stranded"]) == (200, [])
 
 
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -74,12 +75,12 @@ async def test_what_is_answered_can_be_sent_back(stack: Stack) -> None:
         ({"allow_overlap": "yes"}, ["allow_overlap"]),
     ],
 )
-async def test_a_bad_definition_names_the_field(stack: Stack, change: dict[str, Any], words: list[str]) -> None:
+async def test_a_bad_definition_names_the_field(shared: Stack, change: dict[str, Any], words: list[str]) -> None:
     body = {"name": "p", "subnet": "10.0.0.0/24", **change}
-    got = await stack.ask("POST", "/v1/pools", {key: value for key, value in body.items() if value is not None})
+    got = await shared.ask("POST", "/v1/pools", {key: value for key, value in body.items() if value is not None})
     detail = check_problem(got, "invalid_request")["detail"]
     assert all(word in detail for word in words), detail
-    assert (await stack.ask("GET", "/v1/pools")).json["items"] == []
+    assert (await shared.ask("GET", "/v1/pools")).json["items"] == []
 
 
 async def test_put_takes_the_name_of_its_path_only(stack: Stack) -> None:
@@ -147,14 +148,15 @@ async def test_lists_go_on_where_they_stopped(stack: Stack) -> None:
     assert seen == ["p0", "p1", "p2", "p3", "p4"]
 
 
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(
     "query",
     ["limit=x", "limit=0", "limit=5001", "limit=-1", "cursor=%21", "cursor=bm8", "cursor=WzFd", "limit=1&limit=2", "x=1",
      "stale=yes", "cursor=%ff", "limit=%00"],
 )  # fmt: skip
-async def test_bad_query_parameters_are_refused(stack: Stack, query: str) -> None:
+async def test_bad_query_parameters_are_refused(shared: Stack, query: str) -> None:
     name = query.split("=", maxsplit=1)[0]
-    detail = check_problem(await stack.ask("GET", f"/v1/pools?{query}"), "invalid_request")["detail"]
+    detail = check_problem(await shared.ask("GET", f"/v1/pools?{query}"), "invalid_request")["detail"]
     assert name in detail or "query parameter" in detail
 
 

@@ -85,16 +85,17 @@ async def check_route(stack: Stack, route: Route) -> None:
         assert answers[3].headers["WWW-Authenticate"].startswith("Bearer")
 
 
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("role", ["reader", "operator", "admin", "node", "enrol"])
-async def test_each_role_gets_what_the_table_says(stack: Stack, role: str) -> None:
+async def test_each_role_gets_what_the_table_says(shared: Stack, role: str) -> None:
     body = {"name": f"a-{role}", "role": role, **({"node": "nowhere"} if role == "node" else {})}
-    made = await stack.ask("POST", "/v1/tokens", body)
+    made = await shared.ask("POST", "/v1/tokens", body)
     assert made.status == 201
     rank = {"reader": Least.READER, "operator": Least.OPERATOR, "admin": Least.ADMIN}.get(role, Least.ANYBODY)
     for route in ROUTES:
         allowed = route.nodes is not ForNodes.NO or route.least is Least.ANYBODY if role == "node" else False
         allowed = allowed or rank >= route.least
-        got = await stack.ask_tcp(route.method, target(route), b"?", token=made.json["secret"])
+        got = await shared.ask_tcp(route.method, target(route), b"?", token=made.json["secret"])
         assert (got.status != 403) == allowed, (named(route), got.raw)
 
 
@@ -109,12 +110,13 @@ async def test_head_answers_as_get_does_without_a_body(stack: Stack) -> None:
     assert got.headers["Ipamd-Index"]
 
 
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(
     ("given", "taken"),
     [("abc-123", True), ("x" * 128, True), ("x" * 129, False), ("two words", False), ("gr\u00fcn", False), ("", False)],
 )
-async def test_a_request_id_is_taken_if_it_is_visible_ascii(stack: Stack, given: str, taken: bool) -> None:
-    got = await stack.ask("GET", "/livez", headers={"X-Request-Id": given})
+async def test_a_request_id_is_taken_if_it_is_visible_ascii(shared: Stack, given: str, taken: bool) -> None:
+    got = await shared.ask("GET", "/livez", headers={"X-Request-Id": given})
     assert (got.headers["X-Request-Id"] == given) is taken
     assert got.headers["X-Request-Id"]
 
@@ -141,3 +143,40 @@ async def test_the_openapi_document_has_every_route_and_resolves(stack: Stack) -
         "dry_run",
         "Idempotency-Key",
     }
+
+
+NASTY_BODIES = [
+    b"null",
+    b"true",
+    b"-1",
+    b'""',
+    b"[]",
+    b"[[[[]]]]",
+    b'{"name":null}',
+    b'{"name":{"name":{"name":1}}}',
+    b'{"pool":17,"pod_ref":["t/a"],"container_id":{}}',
+    rb'{"pool":"\u202e","pod_ref":"\u0000/x"}',
+    b'{"name":"p","subnet":"10.0.0.0/8","labels":{"":""}}',
+    b'{"name":"p","subnet":"::/0","cooldown_s":340282366920938463463374607431768211456}',
+    b'{"for_s":-340282366920938463463374607431768211456}',
+    b'{"ttl_s":0,"pool":"p","pod_ref":"t/a","addresses":["::","255.255.255.255"]}',
+    rb'{"to":"\ud83d\ude00"}',
+    b'{"name":"x","role":"node","node":"a:b:c"}',
+    b'{"events_max":18446744073709551616}',
+]
+NASTY_PATHS = ["%00", "%2F", "..", "%ff%fe", "'--", "a" * 3000, "%F0%9F%98%80", "%0d%0aX:1", "%25", "0"]
+
+
+async def test_no_odd_request_is_a_mistake_of_the_server(stack: Stack) -> None:
+    await stack.pool()
+    for route in ROUTES:
+        for body in NASTY_BODIES if route.writes else [None]:
+            got = await stack.ask(route.method, target(route), body)
+            assert got.status < 500 or got.json["code"] == "unavailable", (named(route), body, got.raw)
+        for odd in NASTY_PATHS if "{" in route.path else []:
+            got = await stack.ask(route.method, re.sub(r"\{\w+\}", odd, route.path))
+            assert got.status < 500, (named(route), odd, got.raw)
+        for odd in NASTY_PATHS:
+            got = await stack.ask(route.method, f"{target(route)}?cursor={odd}&pod_ref={odd}&space={odd}&after={odd}")
+            assert got.status == 400, (named(route), odd, got.raw)
+    assert (await stack.ask("GET", "/v1/pools/p")).status == 200

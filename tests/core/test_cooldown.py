@@ -6,7 +6,7 @@ import pytest
 
 from ipamd.core.model import Cooling
 from ipamd.core.outcomes import Code
-from tests.core.world import World, granted, range_of, refused
+from tests.core.world import World, granted, range_of, refused, texts
 
 
 def pool_of(*, cooldown_s: int | None = 60, cooldown_min_s: int = 0, end: str = "192.0.2.3") -> World:
@@ -163,3 +163,21 @@ def test_it_waits_on_when_its_pool_is_gone() -> None:
     assert refused(world.add("t/b", pools="q")) is Code.POOL_EXHAUSTED
     world.wait(5)
     assert granted(world.add("t/b", pools="q")) == "192.0.2.1"
+
+
+def test_two_sets_of_one_add_do_not_take_the_same_cooled_address() -> None:
+    world = pool_of(end="192.0.2.2")
+    world.pool("q", "192.0.2.0/30", allow_overlap=True)
+    for name in ("a", "b"):
+        world.add(f"t/{name}", name)
+    for name in ("a", "b"):
+        world.delete(name)
+    assert texts(world.add("t/n", pools="p q")) == ["192.0.2.1", "192.0.2.2"]
+
+
+def test_nor_does_the_own_one_go_twice() -> None:
+    world = pool_of(end="192.0.2.1")
+    world.pool("q", "192.0.2.0/29", allow_overlap=True, cooldown_s=60)
+    world.add("t/a", "c1", pools="q")
+    world.delete("c1")
+    assert texts(world.add("t/a", "c2", pools="p q")) == ["192.0.2.1", "192.0.2.2"]

@@ -138,7 +138,7 @@ class CheckedState(MemoryState):
 class World:
     """A state, the log's clock, and the calls that pods and operators make, in a few words."""
 
-    state: CheckedState = field(default_factory=CheckedState)
+    state: MemoryState = field(default_factory=CheckedState)
     log_ms: int = 1_000
 
     @property

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from ipamd.api.access import ForNodes
+from ipamd.api.routes import ROUTES
 from ipamd.errors import ERRORS
 from tests.docs import cli_page
 
@@ -67,6 +69,18 @@ def test_the_page_of_errors_lists_every_code() -> None:
     assert {code: (int(status), int(cni)) for code, status, cni, _ in rows} == {
         row.code: (row.status, row.cni) for row in ERRORS.values()
     }
+
+
+def test_the_page_of_the_api_lists_every_route_and_its_role() -> None:
+    rows = re.findall(
+        r"^\| ([A-Z]+) \| `([^`]+)` \| ([^|]+) \|", (ROOT / "docs/reference/api.md").read_text(), re.MULTILINE
+    )
+    roles = {
+        (route.method, route.path): route.least.name.lower() + ("" if route.nodes is ForNodes.NO else ", node")
+        for route in ROUTES
+    }
+    beside = {("GET", "/openapi.json"): "reader", ("POST", "/cni/v1/{verb}"): "node"}
+    assert {(method, path): role for method, path, role in rows} == roles | beside
 
 
 def test_commands_that_pages_name_exist() -> None:

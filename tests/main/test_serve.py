@@ -212,6 +212,14 @@ def test_another_node_name_is_refused_until_the_node_is_renamed(server: Server) 
         assert items[0]["attachments"][0]["node"] == "n2"
 
 
+def test_a_node_that_nobody_has_named_yet_can_be_renamed(server: Server) -> None:
+    assert ask(server, "POST", "/v1/nodes/n9/rename", {"to": "n2"})[0] == 404
+    assert ask(server, "POST", "/v1/nodes/n1/rename", {"to": "n2"})[0] == 200
+    server.stop()
+    with Server(server.directory, "--node-name", "n2").start() as renamed:
+        assert renamed.is_ready()
+
+
 def test_a_start_that_crashed_before_founding_is_taken_up(tmp_path: Path) -> None:
     """The token is on disk before the cluster is founded: a crash between the two must not make a second one."""
     (tmp_path / "data").mkdir()
@@ -334,6 +342,20 @@ def test_doctor_finds_a_damaged_journal(server: Server) -> None:
         server.start()
 
 
+@pytest.mark.parametrize("offset", [0, 50])
+def test_a_damaged_state_is_refused_with_the_way_out(server: Server, offset: int) -> None:
+    assert server.stop() == 0
+    with (server.data_dir / "state.db").open("r+b") as file:
+        file.seek(offset)
+        file.write(b"\xa5" * 1024)
+    with pytest.raises(ServerError, match="status 1"):
+        server.start()
+    last = events(server)[-1]
+    assert last["level"] == "error"
+    assert str(server.data_dir / "state.db") in last["msg"]
+    assert "Traceback" not in server.log
+
+
 @pytest.mark.parametrize("path", ["", "none"])
 def test_doctor_wants_a_data_directory(tmp_path: Path, path: str) -> None:
     ended = ipamd("doctor", "--data-dir", str(tmp_path / path))
@@ -346,10 +368,25 @@ def test_version_says_both() -> None:
     assert ipamd("version").stdout.startswith("ipamd 0.")
 
 
+def test_any_free_port_is_told(tmp_path: Path) -> None:
+    server = Server(tmp_path)
+    server.port = 0
+    with server.spawn():
+        deadline = time.monotonic() + 20
+        while not (ready := [event for event in events(server) if event["msg"] == "ready"]):
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        server.port = int(ready[0]["listen"].rpartition(":")[2])
+        assert server.port > 0
+        assert server.is_ready()
+
+
 def test_systemd_hears_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as heard:
         heard.bind(str(tmp_path / "notify"))
         heard.settimeout(10)
         monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
-        with Server(tmp_path).start():
+        with Server(tmp_path).start() as server:
             assert heard.recv(100) == b"READY=1"
+            assert server.stop() == 0
+            assert heard.recv(100) == b"STOPPING=1"

@@ -27,8 +27,8 @@ from ipamd.service import Services
 from ipamd.service.ports import Facts
 from ipamd.service.tokens import digest_of
 from ipamd.sockets import listen_unix
-from ipamd.storage.database import open_database
 from ipamd.storage.machine import SqliteMachine
+from ipamd.storage.opening import open_database
 from ipamd.storage.snapshot import SqliteState
 
 SECRET = "an-admin-secret-for-tests"
@@ -71,6 +71,7 @@ class Stack:
     path: Path
     over_tcp: aiohttp.ClientSession
     over_socket: aiohttp.ClientSession
+    listeners: list[Listener]
 
     async def ask(self, method: str, path: str, body: Any = None, **more: Any) -> Got:
         """One request over the node socket."""
@@ -84,11 +85,11 @@ class Stack:
         return await ask(self.over_tcp, f"http://127.0.0.1:{self.port}", method, path, body, headers=headers, **more)
 
     async def pool(self, name: str = "p", subnet: str = "192.0.2.0/24", **more: Any) -> None:
-        """Make a pool."""
+        """Make a pool, unless an equal one is there."""
         made = await self.ask("POST", "/v1/pools", {"name": name, "subnet": subnet, **more})
-        assert made.status == 201, made.raw
+        assert made.status in (200, 201), made.raw
 
-    async def cni(self, verb: str, conf: Any, *, tcp: bool = False, token: str = SECRET, **env: str) -> Got:
+    async def cni(self, verb: str, conf: Any, *, tcp: bool = False, token: str = SECRET, **env: Any) -> Got:
         """A call as the plugin makes it."""
         headers = {"CNI-ContainerID": "c1", "CNI-IfName": "eth0", "CNI-Netns": "/run/netns/x", **env}
         headers = {name.replace("_", "-"): value for name, value in headers.items() if value}
@@ -108,7 +109,7 @@ async def ask(session: aiohttp.ClientSession, base: str, method: str, path: str,
         return Got(answer.status, answer.headers, await answer.read())
 
 
-def conf(pool: Any = "p", version: str = "1.1.0", network: str = "net", **more: Any) -> dict[str, Any]:
+def conf(pool: Any = "p", version: Any = "1.1.0", network: Any = "net", **more: Any) -> dict[str, Any]:
     """A network configuration of the native dialect."""
     return {"cniVersion": version, "name": network, "type": "bridge", "ipam": {"type": "ipamd", "pool": pool}, **more}
 
@@ -151,9 +152,9 @@ async def running(directory: Path, limits: Limits | None = None) -> AsyncIterato
     try:
         async with (
             aiohttp.ClientSession() as over_tcp,
-            aiohttp.ClientSession(connector=aiohttp.UnixConnector(str(path), limit=0)) as over_socket,
+            aiohttp.ClientSession(connector=aiohttp.UnixConnector(str(path), limit=64)) as over_socket,
         ):
-            yield Stack(services, namespaces, tcp.getsockname()[1], path, over_tcp, over_socket)
+            yield Stack(services, namespaces, tcp.getsockname()[1], path, over_tcp, over_socket, listeners)
     finally:
         for listener in listeners:
             await listener.stop(1)

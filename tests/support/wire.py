@@ -24,6 +24,10 @@ class Reply(NamedTuple):
         return json.loads(self.body)
 
 
+ANSWER_S = 20.0
+"""No answer takes so long: a server that owes one for longer hangs, and the test should say so."""
+
+
 class GoneError(Exception):
     """The connection ended before the whole answer came: what became of the request is unknown."""
 
@@ -49,16 +53,17 @@ class Wire:
         return f"{method} {path} HTTP/1.1\r\n{self._common}{extra}Content-Length: {length}\r\n\r\n".encode()
 
     async def ask(self, method: str, path: str, body: bytes = b"", headers: dict[str, str] | None = None) -> Reply:
-        """Send a request and wait for its answer. Raises GoneError."""
+        """Send a request and wait for its answer. Raises GoneError, TimeoutError."""
         return await self.exchange(self.head(method, path, headers or {}, len(body)) + body)
 
     async def exchange(self, request: bytes) -> Reply:
-        """Send the bytes of a request and wait for its answer. Raises GoneError."""
+        """Send the bytes of a request and wait for its answer. Raises GoneError, TimeoutError."""
         try:
-            self._writer.write(request)
-            head = await self._reader.readuntil(b"\r\n\r\n")
-            body = await self._reader.readexactly(content_length(head))
-        except (OSError, asyncio.IncompleteReadError) as error:
+            async with asyncio.timeout(ANSWER_S):
+                self._writer.write(request)
+                head = await self._reader.readuntil(b"\r\n\r\n")
+                body = await self._reader.readexactly(content_length(head))
+        except (ConnectionError, asyncio.IncompleteReadError) as error:
             raise GoneError(str(error)) from error
         return Reply(int(head[9:12]), head, body)
 

@@ -26,7 +26,7 @@ from ipamd.service import Services
 from ipamd.service.allocation import Binding
 from ipamd.service.calls import CallRecord
 from ipamd.service.collection import Sweep
-from ipamd.service.request import Request
+from ipamd.service.request import At, Request
 
 CONTENT_TYPE = "application/cni+json"
 
@@ -56,35 +56,37 @@ def cni_endpoint(services: Services, access: Access, verb: str) -> WebHandler:
     async def serve(request: web.Request) -> web.StreamResponse:
         progress = _begin(services, request)
         try:
-            body = await _answer(services, access, verb, request, progress)
+            done = await _answer(services, access, verb, request, progress)
         except ConnectionError:
             raise  # the plugin is gone: nobody is there to be answered
         except Exception as error:  # noqa: BLE001 - the boundary of the process: the plugin gets an error object, always
-            failure = cni_error_of(error)
+            failure = cni_error_of(error, progress.request_id)
             _note(services, verb, progress, failure)
             return _refuse(services, failure, progress)
         _note(services, verb, progress, None)
-        return web.Response(body=body, headers=_headers(services, progress.request_id))
+        return web.Response(body=done.value, headers=_headers(progress.request_id, done.index))
 
     return serve
 
 
-def cni_error_of(error: BaseException) -> CniError:
+def cni_error_of(error: BaseException, request_id: str) -> CniError:
     """What an exception is to a CNI caller."""
-    return error if isinstance(error, CniError) else of_api_error(failure_of(error).error)
+    return error if isinstance(error, CniError) else of_api_error(failure_of(error, request_id).error)
 
 
 def refuse_unknown(services: Services, request: web.Request, error: BaseException) -> web.Response:
     """The answer to a CNI call that has no handler."""
     progress = _begin(services, request)
-    return _refuse(services, cni_error_of(error), progress)
+    return _refuse(services, cni_error_of(error, progress.request_id), progress)
 
 
 def _begin(services: Services, request: web.Request) -> _Progress:
     return _Progress(request_id_of(request.headers, services.random), services.clock.monotonic_s())
 
 
-async def _answer(services: Services, access: Access, verb: str, request: web.Request, progress: _Progress) -> bytes:
+async def _answer(
+    services: Services, access: Access, verb: str, request: web.Request, progress: _Progress
+) -> At[bytes]:
     caller = admit(services, access, request, Least.OPERATOR, ForNodes.OWN)
     body = await read_body(request)
     facts = services.facts
@@ -95,7 +97,7 @@ async def _answer(services: Services, access: Access, verb: str, request: web.Re
     return await _VERBS[type(call)](_Caller(services, caller, asked), call)
 
 
-async def _add(who: _Caller, call: AddCall) -> bytes:
+async def _add(who: _Caller, call: AddCall) -> At[bytes]:
     services, request = who.services, who.request
     if call.one_of_family:  # two of one family have no room in the result: found out before anything is kept
         families = await services.allocation.families(call.pools, request)
@@ -112,36 +114,35 @@ async def _add(who: _Caller, call: AddCall) -> bytes:
         call.addresses,
     )
     done = await services.allocation.add(command, request)
-    return render_result(call.version, done.value, call.overrides)
+    return At(done.index, render_result(call.version, done.value, call.overrides))
 
 
-async def _delete(who: _Caller, call: DelCall) -> bytes:
+async def _delete(who: _Caller, call: DelCall) -> At[bytes]:
     request = who.request
     command = Del(request.origin, call.node, call.cni_network, call.container_id, call.ifname, call.start)
-    await who.services.allocation.delete(command, request)
-    return b""
+    done = await who.services.allocation.delete(command, request)
+    return At(done.index, b"")
 
 
-async def _check(who: _Caller, call: CheckCall) -> bytes:
+async def _check(who: _Caller, call: CheckCall) -> At[bytes]:
     binding = Binding(call.pools, call.node, call.cni_network, call.container_id, call.ifname, call.previous)
-    await who.services.allocation.check(binding, who.request)
-    return b""
+    return At(await who.services.allocation.check(binding, who.request), b"")
 
 
-async def _gc(who: _Caller, call: GcCall) -> bytes:
+async def _gc(who: _Caller, call: GcCall) -> At[bytes]:
     sweep = Sweep(call.node, call.cni_network, call.valid, call.start, who.caller.local)
-    await who.services.collection.gc(sweep, who.request)
-    return b""
+    done = await who.services.collection.gc(sweep, who.request)
+    return At(done.index, b"")
 
 
-async def _status(who: _Caller, call: StatusCall) -> bytes:
+async def _status(who: _Caller, call: StatusCall) -> At[bytes]:
     why = await who.services.allocation.serves(call.pools, who.request)
     if why is not None:
         raise CniError(NOT_AVAILABLE, f"no ADD could be served: {why}")
-    return b""
+    return At(who.services.log.status().applied, b"")
 
 
-_VERBS: dict[type[AnyCall], Callable[[_Caller, Any], Awaitable[bytes]]] = {
+_VERBS: dict[type[AnyCall], Callable[[_Caller, Any], Awaitable[At[bytes]]]] = {
     AddCall: _add,
     DelCall: _delete,
     CheckCall: _check,
@@ -150,8 +151,7 @@ _VERBS: dict[type[AnyCall], Callable[[_Caller, Any], Awaitable[bytes]]] = {
 }
 
 
-def _headers(services: Services, request_id: str) -> dict[str, str]:
-    index = services.log.status().applied
+def _headers(request_id: str, index: int) -> dict[str, str]:
     return {"Content-Type": CONTENT_TYPE, "X-Request-Id": request_id, "Ipamd-Index": str(index), "Server": SERVER}
 
 
@@ -159,7 +159,9 @@ def _refuse(services: Services, error: CniError, progress: _Progress) -> web.Res
     call = progress.call
     node, version = (call.node, call.version) if call else (services.facts.node, None)
     body = render_error(version, error, node, progress.request_id)
-    return web.Response(status=error.status, body=body, headers=_headers(services, progress.request_id))
+    return web.Response(
+        status=error.status, body=body, headers=_headers(progress.request_id, services.log.status().applied)
+    )
 
 
 def _note(services: Services, verb: str, progress: _Progress, error: CniError | None) -> None:

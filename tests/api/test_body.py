@@ -1,0 +1,122 @@
+"""JSON from strangers: what is taken, and that everything else is one sentence."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ipamd.api.body import MAX_DEPTH, read_json, shaped
+from ipamd.api.query import decode_cursor, encode_cursor, read_query
+from ipamd.api.schema.common import ListQuery
+from ipamd.api.schema.pools import PoolBody, PoolQuery
+from ipamd.errors import ApiError
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**128), 2**128) | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(codec="utf-8", exclude_characters="\0")),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("abc", max_size=3), inner, max_size=3),
+    max_leaves=8,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("raw", "word"),
+    [
+        (b"", "JSON"),
+        (b"{", "JSON"),
+        (b"\xff", "UTF-8"),
+        (b'\xef\xbb\xbf{"a":1}', "JSON"),
+        (b'{"a":1,"b":2,"a":3}', "'a' twice"),
+        (b'{"a":1e999}', "too large"),
+        (b'{"a":-1e999}', "too large"),
+        (b'{"a":NaN}', "NaN"),
+        (b'{"a":Infinity}', "Infinity"),
+        (b'{"a":' + b"9" * 5000 + b"}", "2^128"),
+        (str(2**128 + 1).encode(), "2^128"),
+        (b'{"a":"x\\u0000y"}', "NUL"),
+        (b'{"x\\u0000y":1}', "NUL"),
+        (b'{"a":"\\ud800"}', "surrogate"),
+        (b"[" * 17 + b"]" * 17, "16 levels"),
+        (b"[" * 100_000, "16 levels"),
+        (b'{"a":' * 50_000, "16 levels"),
+        (b"[1,]", "JSON"),
+        (b"{} {}", "JSON"),
+        (b"'a'", "JSON"),
+    ],
+)
+def test_what_is_no_good_json_is_refused(raw: bytes, word: str) -> None:
+    with pytest.raises(ApiError) as refused:
+        read_json(raw)
+    assert refused.value.row.code == "invalid_request"
+    assert word in refused.value.detail
+
+
+def test_the_limits_themselves_are_taken() -> None:
+    assert read_json(str(2**128).encode()) == 2**128
+    deep = "[" * MAX_DEPTH + "]" * MAX_DEPTH
+    assert read_json(deep.encode()) == json.loads(deep)
+
+
+@given(JSON)
+def test_good_json_is_read_as_it_is(value: Any) -> None:
+    raw = json.dumps(value).encode()
+    try:
+        assert read_json(raw) == value
+    except ApiError as error:
+        assert "levels" in error.detail  # noqa: PT017 - the only reason that may be left
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_are_a_value_or_one_sentence(raw: bytes) -> None:
+    try:
+        read_json(raw)
+    except ApiError as error:
+        assert error.row.code == "invalid_request"  # noqa: PT017 - nothing else may come out
+
+
+@given(JSON)
+def test_any_value_is_a_pool_or_one_sentence(value: Any) -> None:
+    for given_value in (value, {"name": "p", "subnet": value}, {"name": "p", "ranges": value}):
+        with pytest.raises(ApiError) as refused:
+            shaped(given_value, PoolBody, "body").definition()
+        assert refused.value.row.code == "invalid_request"
+
+
+def test_an_error_names_the_place() -> None:
+    body = {"name": "p", "ranges": [[{"subnet": "10.0.0.0/24"}, {"subnet": "10.0.1.0/24", "exclude": [4]}]]}
+    with pytest.raises(ApiError, match=r"body, ranges\[0\]\[1\]\.exclude\[0\]: expected str, got int"):
+        shaped(body, PoolBody, "body")
+
+
+@pytest.mark.parametrize(
+    ("raw", "force"), [("", False), ("force", True), ("force=true", True), ("force=0", False), ("force=", True)]
+)
+def test_flags_of_a_query(raw: str, force: bool) -> None:
+    assert read_query(raw, PoolQuery).force is force
+
+
+@given(st.text(), st.text())
+def test_cursors_come_back(pool: str, pod_ref: str) -> None:
+    key = (pool.encode("utf-8", "replace").decode(), pod_ref.encode("utf-8", "replace").decode())
+    assert decode_cursor(encode_cursor(*key), tuple[str, str]) == key
+
+
+@given(st.text(max_size=40), st.text(max_size=40))
+def test_any_query_is_read_or_one_sentence(raw: str, cursor: str) -> None:
+    for attempt in (lambda: read_query(raw, ListQuery), lambda: decode_cursor(cursor, tuple[str, str])):
+        try:
+            attempt()
+        except ApiError as error:
+            assert error.row.code == "invalid_request"  # noqa: PT017 - nothing else may come out
+
+
+def test_a_cursor_of_another_list_is_refused() -> None:
+    with pytest.raises(ApiError, match="cursor"):
+        decode_cursor(encode_cursor("p"), tuple[str, str])
+    with pytest.raises(ApiError, match="cursor"):
+        decode_cursor(msgspec.json.encode("x").decode(), tuple[int])

@@ -1,0 +1,189 @@
+"""What slow, silent, broken and too many clients get, on the raw socket."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from ipamd.api import intake
+from ipamd.api.server import Limits
+from tests.support.stack import SECRET, Stack, running
+
+QUICK = Limits(connections=5, header_s=0.3, idle_s=0.8)
+GET = f"GET /v1/pools HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {SECRET}\r\n\r\n".encode()
+
+
+@pytest.fixture
+async def quick(tmp_path: Path) -> AsyncIterator[Stack]:
+    async with running(tmp_path, QUICK) as started:
+        yield started
+
+
+class Raw:
+    """A connection that a test writes bytes to."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader, self.writer = reader, writer
+
+    @classmethod
+    async def to(cls, stack: Stack) -> Raw:
+        return cls(*await asyncio.open_connection("127.0.0.1", stack.port))
+
+    async def answer(self) -> tuple[int, dict[str, str], bytes]:
+        head = (await asyncio.wait_for(self.reader.readuntil(b"\r\n\r\n"), 5)).decode().split("\r\n")
+        headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in head[1:] if line)}
+        body = await self.reader.readexactly(int(headers.get("content-length", 0)))
+        return int(head[0].split()[1]), headers, body
+
+    async def ends_within_s(self, limit_s: float) -> float:
+        """How long it takes until the server closes."""
+        began = asyncio.get_running_loop().time()
+        async with asyncio.timeout(limit_s):
+            try:
+                while await self.reader.read(65536):
+                    pass
+            except ConnectionError:
+                pass
+        return asyncio.get_running_loop().time() - began
+
+    def close(self) -> None:
+        self.writer.close()
+
+
+async def test_a_silent_connection_is_closed(quick: Stack) -> None:
+    raw = await Raw.to(quick)
+    assert await raw.ends_within_s(5) < 2
+    raw.close()
+
+
+async def test_a_head_that_trickles_in_is_not_waited_for(quick: Stack) -> None:
+    raw = await Raw.to(quick)
+    raw.writer.write(GET)
+    assert (await raw.answer())[0] == 200
+
+    async def trickle() -> None:
+        for byte in GET:
+            raw.writer.write(bytes((byte,)))
+            await asyncio.sleep(0.05)
+
+    task = asyncio.create_task(trickle())
+    assert await raw.ends_within_s(5) < 1
+    task.cancel()
+    raw.close()
+
+
+async def test_an_idle_connection_may_stay_for_longer_and_is_used_again(quick: Stack) -> None:
+    raw = await Raw.to(quick)
+    for _ in range(2):
+        raw.writer.write(GET)
+        assert (await raw.answer())[0] == 200
+        await asyncio.sleep(0.5)
+    assert await raw.ends_within_s(5) < 2
+    raw.close()
+
+
+async def test_a_body_that_does_not_come_is_given_up(quick: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(intake, "BODY_S", 0.3)
+    raw = await Raw.to(quick)
+    raw.writer.write(GET.replace(b"GET", b"POST").replace(b"\r\n\r\n", b"\r\nContent-Length: 99\r\n\r\n{"))
+    status, headers, body = await raw.answer()
+    assert (status, headers["content-type"], headers["connection"]) == (400, "application/problem+json", "close")
+    assert "body" in json.loads(body)["detail"]
+    await raw.ends_within_s(5)
+    raw.close()
+
+
+async def test_a_body_over_the_limit_is_refused_by_its_head_alone(quick: Stack) -> None:
+    raw = await Raw.to(quick)
+    raw.writer.write(GET.replace(b"GET", b"POST").replace(b"\r\n\r\n", b"\r\nContent-Length: 1048577\r\n\r\n"))
+    status, _, body = await raw.answer()
+    assert (status, json.loads(body)["code"]) == (413, "too_large")
+    await raw.ends_within_s(5)
+    raw.close()
+
+
+async def test_a_chunked_body_over_the_limit_is_refused(quick: Stack) -> None:
+    raw = await Raw.to(quick)
+    raw.writer.write(GET.replace(b"GET", b"POST").replace(b"\r\n\r\n", b"\r\nTransfer-Encoding: chunked\r\n\r\n"))
+    chunk = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
+    raw.writer.write(chunk * 17)
+    status, _, body = await raw.answer()
+    assert (status, json.loads(body)["code"]) == (413, "too_large")
+    raw.close()
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"hello\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\x00" * 64,
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"GET /v1/pools HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+        b"GET /v1/pools HTTP/1.1\r\nHost: x\r\nX: " + b"a" * 40_000 + b"\r\n\r\n",
+        b"GET /" + b"a" * 20_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: x\r\n" + b"".join(b"X-%d: 1\r\n" % n for n in range(200)) + b"\r\n",
+    ],
+)
+async def test_what_is_no_http_gets_a_problem_and_the_end(quick: Stack, sent: bytes) -> None:
+    raw = await Raw.to(quick)
+    raw.writer.write(sent)
+    status, headers, body = await raw.answer()
+    problem = json.loads(body)
+    assert (status, headers["content-type"]) == (400, "application/problem+json")
+    assert (problem["code"], problem["request_id"]) == ("invalid_request", headers["x-request-id"])
+    assert await raw.ends_within_s(5) < 2
+    raw.close()
+
+
+async def test_an_expectation_that_nobody_knows_is_a_problem(quick: Stack) -> None:
+    raw = await Raw.to(quick)
+    raw.writer.write(GET.replace(b"\r\n\r\n", b"\r\nExpect: miracles\r\n\r\n"))
+    status, headers, body = await raw.answer()
+    assert (status, headers["content-type"]) == (400, "application/problem+json")
+    assert json.loads(body)["code"] == "invalid_request"
+    raw.close()
+
+
+async def test_too_many_connections_are_told_so_and_places_come_back(quick: Stack) -> None:
+    kept = [await Raw.to(quick) for _ in range(QUICK.connections)]
+    for raw in kept:
+        raw.writer.write(GET)
+        assert (await raw.answer())[0] == 200
+    over = await Raw.to(quick)
+    status, headers, body = await over.answer()
+    assert (status, headers["retry-after"], json.loads(body)["code"]) == (503, "1", "unavailable")
+    assert (await quick.ask("GET", "/v1/pools")).status == 200, "the socket has places of its own"
+    for raw in kept:
+        raw.close()
+    over.close()
+    for _ in range(50):
+        await asyncio.sleep(0.02)
+        raw = await Raw.to(quick)
+        raw.writer.write(GET)
+        status = (await raw.answer())[0]
+        raw.close()
+        if status == 200:
+            break
+    assert status == 200
+
+
+async def test_stopping_lets_a_running_request_finish(tmp_path: Path) -> None:
+    async with running(tmp_path) as stack:
+        propose = stack.services.log.propose
+        started = asyncio.Event()
+
+        async def slowly(*given: object) -> object:
+            started.set()
+            await asyncio.sleep(0.3)
+            return await propose(*given)  # type: ignore[arg-type]
+
+        stack.services.log.propose = slowly  # type: ignore[method-assign, assignment]
+        asking = asyncio.create_task(stack.ask("POST", "/v1/pools", {"name": "p", "subnet": "10.0.0.0/24"}))
+        await started.wait()
+        for listener in stack.listeners:
+            await listener.stop(5)
+        assert (await asking).status == 201

@@ -1,0 +1,58 @@
+"""What the operating system tells: clocks, and whether a namespace is the one that was seen."""
+
+from __future__ import annotations
+
+import resource
+from pathlib import Path
+
+import pytest
+
+from ipamd import system
+
+
+def test_a_namespace_is_told_by_its_inode(tmp_path: Path) -> None:
+    namespaces, path = system.Namespaces(), tmp_path / "netns"
+    assert namespaces.inode(str(path)) is None
+    path.write_text("")
+    inode = namespaces.inode(str(path))
+    assert inode == path.stat().st_ino
+    assert namespaces.alive(str(path), inode) is True
+    assert namespaces.alive(str(path), None) is None
+    assert namespaces.alive(str(path), inode + 1) is False
+    path.unlink()
+    assert namespaces.alive(str(path), inode) is False
+
+
+@pytest.mark.parametrize("path", ["a\0b", "/proc/self/status/x", "", "x" * 5000])
+def test_a_path_that_is_none_has_no_namespace(path: str) -> None:
+    assert system.Namespaces().inode(path) is None
+    assert system.Namespaces().alive(path, 1) is not True
+
+
+def test_the_clocks_go_on() -> None:
+    clock = system.SystemClock()
+    before_s, before_ms = clock.monotonic_s(), clock.wall_ms()
+    assert clock.monotonic_s() >= before_s
+    assert before_ms > 1_600_000_000_000
+
+
+def test_random_bytes_are_as_many_as_asked_and_differ() -> None:
+    assert len(system.random_bytes(16)) == 16
+    assert system.random_bytes(16) != system.random_bytes(16)
+
+
+def test_the_host_has_a_name() -> None:
+    assert system.host().name
+
+
+def test_the_file_limit_is_never_lowered() -> None:
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(256, most), most))
+        system.raise_file_limit()
+        raised, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        assert raised == min(system.MAX_FILES, most)
+        system.raise_file_limit()
+        assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == raised
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (now, most))

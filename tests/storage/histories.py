@@ -1,0 +1,174 @@
+"""Owns random histories: commands over few pools, pods and addresses, so that they meet in every way."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from hypothesis import strategies as st
+
+from ipamd.core.addresses import Address, parse_address
+from ipamd.core.commands import (
+    Add,
+    Binding,
+    CallStart,
+    Command,
+    CreatePool,
+    Del,
+    DropPool,
+    DropToken,
+    Expire,
+    ForgetNode,
+    Found,
+    LiftQuarantine,
+    PoolRequest,
+    PutSettings,
+    PutToken,
+    Reclaim,
+    ReclaimCause,
+    Release,
+    RenameNode,
+    ReplacePool,
+    SetQuarantine,
+)
+from ipamd.core.model import Dns, Member, Owner, PoolDefinition, Role, Route, Settings, Strategy, Token
+from tests.core.world import ORIGIN, definition, range_of
+
+
+class Step(NamedTuple):
+    """One entry: how long after the one before, and its commands."""
+
+    after_ms: int
+    commands: tuple[Command, ...]
+
+
+PODS = st.sampled_from(["t/a", "t/b", "t/c", "_/n1/c9"])
+CONTAINERS = st.sampled_from(["c1", "c2", "c3", "c9"])
+IFNAMES = st.sampled_from(["eth0", "net1"])
+NODES = st.sampled_from(["n1", "n1", "n2"])
+POOLS = st.sampled_from(["p", "q", "r"])
+SPACES = st.sampled_from(["default", "default", "blue"])
+SECONDS = st.sampled_from([0, 1, 5, 60])
+
+_RANGES = (
+    range_of("192.0.2.0/29"),
+    range_of("192.0.2.0/29", "192.0.2.3", gateway="192.0.2.6"),
+    range_of("192.0.2.0/28", exclude=("192.0.2.5-192.0.2.6", "192.0.2.6", "198.51.100.1"), gateway="192.0.2.1"),
+    range_of("192.0.2.8/30"),
+    range_of("192.0.2.16/31"),
+    range_of("2001:db8::/125"),
+    range_of("2001:db8::/64", "2001:db8::2", "2001:db8::6", gateway="fe80::1"),
+    range_of("2001:db8::/126"),
+)
+_TEXTS = [f"192.0.2.{number}" for number in range(1, 12)] + [f"2001:db8::{number}" for number in range(1, 7)]
+ADDRESSES: st.SearchStrategy[Address] = st.sampled_from([parse_address(text) for text in _TEXTS])
+
+DNS = st.sampled_from([Dns(), Dns(("192.0.2.53",), "a.example", ("b.example",), ("ndots:2",))])
+ROUTES = st.sampled_from([(), (Route(range_of("198.51.100.0/24").subnet),), (Route(_RANGES[5].subnet, None),)])
+SETS = st.lists(
+    st.lists(st.sampled_from(_RANGES), min_size=1, max_size=2, unique=True).map(tuple), min_size=1, max_size=2
+)
+
+
+@st.composite
+def definitions(draw: st.DrawFn) -> PoolDefinition:
+    sets = [tuple(one for one in inner if one.family == inner[0].family) for inner in draw(SETS)]
+    return definition(
+        draw(POOLS),
+        *sets,
+        space=draw(SPACES),
+        routes=draw(ROUTES),
+        dns=draw(DNS),
+        strategy=draw(st.sampled_from(Strategy)),
+        cooldown_s=draw(st.sampled_from([0, 3, 60, None])),
+        cooldown_min_s=draw(st.sampled_from([0, 2])),
+        hold_s=draw(st.sampled_from([0, 0, 4, -1])),
+        reclaim=draw(st.sampled_from([None, "never"])),
+        allow_overlap=draw(st.booleans()),
+        labels=draw(st.sampled_from([(), (("rack", "r1"), ("é", ""))])),
+        inline=draw(st.booleans()),
+    )
+
+
+def _call() -> st.SearchStrategy[CallStart | None]:
+    calls = st.builds(CallStart, st.sampled_from(["b1", "b2"]), st.integers(1, 9), st.booleans())
+    return st.none() | calls
+
+
+_OWNERS = st.builds(
+    Owner, CONTAINERS, st.none() | NODES, st.none() | st.just("k"), st.none() | st.just("/run/n"), st.just(None)
+)
+_REQUESTS = st.lists(POOLS, min_size=1, max_size=2, unique=True).map(lambda names: tuple(map(PoolRequest, names)))
+
+_FEW_ADDRESSES = st.lists(ADDRESSES, min_size=1, max_size=2, unique=True).map(tuple)
+
+ADDS = st.builds(
+    Add,
+    st.just(ORIGIN),
+    _REQUESTS,
+    PODS,
+    IFNAMES,
+    st.integers(0, 5).flatmap(lambda chance: _OWNERS if chance else st.none()),
+    _call(),
+    st.sampled_from([None, None, "u1", "u2"]),
+    st.integers(0, 5).flatmap(lambda chance: st.just(()) if chance else _FEW_ADDRESSES),
+    st.sampled_from([False, False, True]),
+    st.sampled_from([None, 5]),
+    st.sampled_from(["", "note"]),
+)
+_NO_CALL: st.SearchStrategy[CallStart | None] = st.none()
+DELS = st.builds(Del, st.just(ORIGIN), NODES, st.just("k"), CONTAINERS, IFNAMES, _NO_CALL | _call())
+_WHOLE = st.builds(Release, st.just(ORIGIN), POOLS, PODS, force=st.just(True))
+RELEASES = _WHOLE | st.builds(
+    Release, st.just(ORIGIN), POOLS, PODS, st.none() | IFNAMES, st.none() | CONTAINERS, st.none() | st.integers(1, 3)
+)
+_BINDINGS = st.lists(st.builds(Binding, st.integers(4, 20), st.integers(1, 2)), max_size=4).map(tuple)
+RECLAIMS = st.builds(Reclaim, st.just(ORIGIN), st.sampled_from(ReclaimCause), st.none() | NODES, _BINDINGS, _call())
+_TOKENS = st.builds(
+    Token,
+    st.sampled_from(["t1", "t2"]),
+    st.just("name"),
+    st.sampled_from(Role),
+    st.binary(min_size=32, max_size=32),
+    st.just(1),
+    st.none() | st.just(2),
+    st.none() | NODES,
+)
+_SETTINGS = st.builds(Settings, cooldown_s=SECONDS, tombstone_s=SECONDS, events_max=st.sampled_from([5_000_000]))
+_MEMBERS = (Member("m1", "id-1", "127.0.0.1:7481", "http://127.0.0.1:7480"),)
+
+_SELDOM = st.one_of(
+    st.builds(ReplacePool, st.just(ORIGIN), definitions(), st.booleans()),
+    st.builds(DropPool, st.just(ORIGIN), POOLS, st.booleans()),
+    st.builds(SetQuarantine, st.just(ORIGIN), SPACES, ADDRESSES, st.none() | SECONDS, st.just("why")),
+    st.builds(LiftQuarantine, st.just(ORIGIN), SPACES, ADDRESSES),
+    st.builds(RenameNode, st.just(ORIGIN), NODES, st.sampled_from(["n1", "n4"])),
+    st.builds(ForgetNode, st.just(ORIGIN), NODES),
+    st.builds(PutSettings, st.just(ORIGIN), _SETTINGS),
+    st.builds(PutToken, st.just(ORIGIN), _TOKENS),
+    st.builds(DropToken, st.just(ORIGIN), st.sampled_from(["t1", "t2"])),
+    st.builds(Found, st.just(ORIGIN), st.just("cluster"), _SETTINGS, st.just(_MEMBERS), st.none() | _TOKENS),
+    st.just(Expire(ORIGIN)),
+)
+_OFTEN = {0: _SELDOM, 1: RELEASES, 2: RECLAIMS, 3: st.builds(CreatePool, st.just(ORIGIN), definitions())}
+"""What one draw of twelve leads to; the rest are ADDs and DELs, without which nothing has an address."""
+
+
+@st.composite
+def _commands(draw: st.DrawFn) -> Command:
+    chance = draw(st.integers(0, 11))
+    command: Command = draw(_OFTEN.get(chance, ADDS if chance < 9 else DELS))
+    return command
+
+
+STEPS = st.builds(
+    Step, st.sampled_from([0, 1, 1_000, 5_000, 70_000]), st.lists(_commands(), min_size=1, max_size=3).map(tuple)
+)
+BEGINNING = Step(
+    1,
+    (
+        CreatePool(ORIGIN, definition("p", range_of("192.0.2.0/29"), cooldown_s=3)),
+        CreatePool(ORIGIN, definition("q", range_of("192.0.2.0/28"), range_of("2001:db8::/125"), allow_overlap=True)),
+        CreatePool(ORIGIN, definition("r", range_of("192.0.2.8/30"), cooldown_s=60, space="blue", hold_s=4)),
+    ),
+)
+HISTORIES = st.lists(STEPS, min_size=6, max_size=24).map(lambda steps: [BEGINNING, *steps])
