@@ -21,6 +21,7 @@ from ipamd.consensus.raft import Raft
 from ipamd.consensus.records import Entry
 from ipamd.consensus.survey import WAY_OUT
 from ipamd.core.model import Member
+from ipamd.core.digests import ends_transaction
 from ipamd.core.ports import Applied, LogEntry, StateMachine
 
 logger = logging.getLogger(__name__)
@@ -273,7 +274,7 @@ class Engine:
         if self.committed > applied and self._clock.monotonic_s() >= self._retry_at_s:
             self._journal.sync()
             last = min(self.committed, applied + self._limits.apply_entries)
-            self._apply_entries(self._journal.entries(applied + 1, last, self._limits.apply_bytes))
+            self._apply_entries(_one_transaction(self._journal.entries(applied + 1, last, self._limits.apply_bytes)))
         return False
 
     def _apply_entries(self, entries: list[Entry]) -> None:
@@ -300,6 +301,12 @@ class Engine:
             logger.error("the state takes nothing until there is room: %s", sentence)
         self.stalled = sentence
         self._retry_at_s = self._clock.monotonic_s() + self._limits.retry_s
+
+
+def _one_transaction(entries: list[Entry]) -> list[Entry]:
+    """The first of them, up to one behind which the state is looked at."""
+    ends = (at for at, (data, _, _) in enumerate(entries, 1) if data[:1] == COMMAND and ends_transaction(data[1:]))
+    return entries[: next(ends, len(entries))]
 
 
 def _log_entry(entry: Entry) -> LogEntry:

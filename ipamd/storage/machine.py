@@ -7,13 +7,14 @@ entry does depends on the log and the state alone. Nothing is half-handled: what
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from ipamd.core.commands import AddMember, BindMember, Found, PromoteMember, RemoveMember, decode_command
 from ipamd.core.decide import Decision, decide, expire
+from ipamd.core.digests import ends_transaction
 from ipamd.core.entries import Item, Stamp, decode_entry
 from ipamd.core.model import Member
 from ipamd.core.outcomes import Outcome
@@ -60,7 +61,15 @@ class SqliteMachine:
     _members: tuple[Member, ...] = ()
     _cluster_id: str | None = None
 
-    def __init__(self, database: Database, catalogue: Catalogue | None = None, max_keyed: int = MAX_KEYED) -> None:
+    def __init__(
+        self,
+        database: Database,
+        catalogue: Catalogue | None = None,
+        max_keyed: int = MAX_KEYED,
+        take_digest: Callable[[int], None] | None = None,
+    ) -> None:
+        """`take_digest` is called with the index behind which a digest of the state is wanted, before anything more."""
+        self._take_digest = take_digest
         self._database = database
         self._connection = database.writer
         self._catalogue = catalogue or Catalogue()
@@ -115,6 +124,8 @@ class SqliteMachine:
         except BaseException:
             self._undo()
             raise
+        if self._take_digest is not None and entries and ends_transaction(entries[-1].data):
+            self._take_digest(self._index)
         return applied
 
     def inspect(self, path: str) -> tuple[int, int]:

@@ -8,15 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from ipamd.core.commands import CreatePool, Origin, encode_command
+from ipamd.core.commands import CreatePool, Origin, TakeDigest, encode_command
 from ipamd.core.definition import PoolText, RangeText, define
 from ipamd.core.entries import Item, Stamp, encode_entry
 from ipamd.core.ports import LogEntry
-from ipamd.storage.database import Database, open_database
+from ipamd.storage.database import Database
 from ipamd.storage.digest import machine_digest
 from ipamd.storage.digesting import KEPT, Digests
 from ipamd.storage.errors import Broken
 from ipamd.storage.machine import SqliteMachine
+from ipamd.storage.opening import open_database
 
 
 class Store:
@@ -79,3 +80,15 @@ def test_another_moment_than_the_one_named_is_refused(stores: tuple[Store, Store
         one.digests.take(index + 1)
     one.digests.take(index)
     assert one.wait(index)
+
+
+def test_the_machine_has_it_taken_behind_the_entry_that_asks_for_it(tmp_path: Path) -> None:
+    database = open_database(tmp_path)
+    taken: list[int] = []
+    machine = SqliteMachine(database, take_digest=taken.append)
+    item = Item(b"o" * 16, encode_command(TakeDigest(Origin("t", "r"))))
+    for index, items in ((2, []), (3, [item]), (4, [])):
+        machine.apply([LogEntry(index, 1, encode_entry(Stamp(index, index), items))])
+    machine.apply([LogEntry(5, 1, b"")])
+    assert taken == [3]
+    database.close()
