@@ -23,7 +23,7 @@ PAUSE_S = 5.0
 
 
 class Compaction:
-    """Stands where pysyncobj has its serializer. In a cluster of one nobody is ever sent a snapshot."""
+    """Stands where pysyncobj has its serializer. No snapshot travels in messages: who needs one fetches it."""
 
     def __init__(
         self,
@@ -61,6 +61,12 @@ class Compaction:
             logger.warning("the journal is not trimmed: %s", error)
             return
         self._trim_to = max(min(self._wanted(), durable - 1), self._journal.first)
+
+    def getTransmissionData(self, node: object) -> None:  # noqa: N802
+        """Nothing: the message then only says that the receiver is too far behind."""
+
+    def cancelTransmisstion(self, node: object) -> None:  # noqa: N802 - spelled so
+        """Nothing was begun."""
 
     def _wanted(self) -> int:
         return self._journal.start_of_newest(self._limits.keep_entries, self._limits.keep_bytes)

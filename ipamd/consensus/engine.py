@@ -20,8 +20,8 @@ from ipamd.consensus.peers import NoWire, Wire
 from ipamd.consensus.raft import Raft
 from ipamd.consensus.records import Entry
 from ipamd.consensus.survey import WAY_OUT
-from ipamd.core.model import Member
 from ipamd.core.digests import ends_transaction
+from ipamd.core.model import Member
 from ipamd.core.ports import Applied, LogEntry, StateMachine
 
 logger = logging.getLogger(__name__)

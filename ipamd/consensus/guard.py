@@ -11,8 +11,9 @@ import hashlib
 import importlib.util
 import logging
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Never
 
 from pysyncobj.journal import Journal
@@ -51,6 +52,11 @@ def audited_source() -> tuple[Path, bytes]:
     return path, source
 
 
+@lru_cache(maxsize=1)
+def _compiled(source: bytes, path: str) -> CodeType:
+    return compile(source, path, "exec")
+
+
 def _silent() -> logging.Logger:
     """Stands where it logs: it takes entries that are sent twice for a state machine gone wrong, and says so."""
     logger = logging.getLogger("ipamd.pysyncobj")
@@ -65,7 +71,7 @@ def load(journal: Callable[[], Journal], clock: Clock, chance: Chance) -> Module
     if spec is None:
         raise StartRefused(f"{path} cannot be loaded")
     module = importlib.util.module_from_spec(spec)
-    exec(compile(source, str(path), "exec"), module.__dict__)  # noqa: S102 - the very bytes whose hash was checked
+    exec(_compiled(source, str(path)), module.__dict__)  # noqa: S102 - the very bytes whose hash was checked
     names = {
         "pickle": NoPickle(),
         "monotonicTime": clock.monotonic_s,

@@ -56,6 +56,7 @@ class Guard(Transport):
         self._held: list[tuple[str, Message]] = []
         self._voted: set[str] = set()
         self._voted_term = 0
+        self._verified = (0, 0)
         self._asked_term = 0
         self._heard_s = -math.inf
 
@@ -128,6 +129,7 @@ class Guard(Transport):
     def forget(self) -> None:
         """What was to be acknowledged did not get to the disk."""
         self._held.clear()
+        self._verified = (0, 0)
 
     def _send_entries(self, name: str, message: Message) -> bool:
         """Entries for a peer. What finds no room is sent again from the same place, a little later."""
@@ -147,11 +149,21 @@ class Guard(Transport):
         self._raft.set_connected(name, connected=False)
 
     def _acknowledgement(self, message: Message) -> Message:
-        """An acknowledgement with its term. Where logs part, a follower is sent from what it knows to be committed."""
-        index = message["next_node_idx"]
-        if message["reset"] and index <= self._journal.last:
-            index = min(index, self._raft.committed + 1)
-        return message | {"next_node_idx": index, "term": self._raft.term}
+        """An acknowledgement with its term. What does not fit is asked for from the last place that surely does.
+
+        pysyncobj would ask from its journal's end, or step back one by one: both at once, in turns, for ever.
+        """
+        if message["success"]:
+            self._verified = (self._raft.term, message["next_node_idx"] - 1)
+        else:
+            message["next_node_idx"] = self._shared + 1
+        return message | {"term": self._raft.term}
+
+    @property
+    def _shared(self) -> int:
+        """Up to where this journal surely is the leader's: committed, or said to match by a message of this term."""
+        term, index = self._verified
+        return max(self._raft.committed, index if term == self._raft.term else 0)
 
     # In.
 
@@ -222,7 +234,7 @@ class Guard(Transport):
         self._raft.deliver(name, message | {"commit_index": min(message["commit_index"], verified)})
         self.lags_behind = None if placed else name
         if not placed:
-            behind = {"type": "next_node_idx", "next_node_idx": self._raft.committed + 1, "reset": True}
+            behind = {"type": "next_node_idx", "next_node_idx": self._shared + 1, "reset": True}
             self._held.append((name, behind | {"success": False, "term": self._raft.term}))
 
     def _got_acknowledgement(self, name: str, message: Message) -> None:

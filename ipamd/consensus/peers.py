@@ -118,6 +118,9 @@ class Alone(NamedTuple):
     """An empty member founds a cluster of itself."""
 
 
+ALONE = Alone()
+
+
 class Gather(NamedTuple):
     """An empty member founds a cluster together with these (itself may be among them); ids are not known yet."""
 

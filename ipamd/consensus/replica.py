@@ -22,7 +22,7 @@ from ipamd.consensus.journal import Journal
 from ipamd.consensus.limits import Limits
 from ipamd.consensus.logclock import LogClock
 from ipamd.consensus.membership import Membership
-from ipamd.consensus.peers import Alone, Beginning, Hello, NoWire, Refusal, Wire
+from ipamd.consensus.peers import ALONE, Beginning, Hello, NoWire, Refusal, Wire
 from ipamd.consensus.records import Entry
 from ipamd.consensus.waiting import Waiting
 from ipamd.core.entries import Item, encode_entry
@@ -54,7 +54,7 @@ class Replica:
         limits: Limits,
         retryable: tuple[type[Exception], ...] = (),
         me: Member | None = None,
-        beginning: Beginning = Alone(),  # noqa: B008 - a value without parts
+        beginning: Beginning = ALONE,
         wire: Wire | None = None,
     ) -> None:
         """Raises StartRefused, JournalFailed."""

@@ -13,7 +13,6 @@ from ipamd.core.model import Member
 from ipamd.core.outcomes import Code, Outcome, Refused
 from ipamd.core.ports import Applied, LogEntry
 
-
 SNAPSHOTS: dict[str, ListMachine] = {}
 """Where snapshots lie, by path."""
 
