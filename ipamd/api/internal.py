@@ -7,29 +7,21 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Awaitable, Callable
-from typing import Final
 
 import msgspec
 from aiohttp import web
 from aiohttp.typedefs import Handler as WebHandler
 
+from ipamd.api.between import BYTES, PREFIX, decode_item
 from ipamd.api.endpoint import headers_of
 from ipamd.api.intake import deadline_after_s, left_ms_of, read_body, request_id_of
 from ipamd.api.problems import failure_of, respond
-from ipamd.core.codec import CodecError
-from ipamd.core.entries import Item, Stamp, decode_entry, encode_entry
+from ipamd.api.snapshots import send
 from ipamd.core.names import member_of
 from ipamd.core.outcomes import encode_outcome
 from ipamd.errors import ApiError
 from ipamd.service import Services
 from ipamd.service.inside import Inside
-
-PREFIX: Final = "/internal/v1"
-BYTES: Final = "application/octet-stream"
-
-_CHUNK_BYTES = 256 * 1024
-_NEVER = Stamp(0, 0)
-"""An item travels as an entry of its own; the leader stamps the real one."""
 
 Serve = Callable[[Inside, web.Request, float], Awaitable[web.StreamResponse]]
 
@@ -41,22 +33,6 @@ def add_routes(app: web.Application, services: Services, inside: Inside) -> None
     app.router.add_post(f"{PREFIX}/hand-over", _endpoint(services, inside, _hand_over))
     app.router.add_get(f"{PREFIX}/member", _endpoint(services, inside, _member))
     app.router.add_get(f"{PREFIX}/snapshot", _endpoint(services, inside, _snapshot))
-
-
-def encode_item(item: Item) -> bytes:
-    """A proposal as bytes."""
-    return encode_entry(_NEVER, (item,))
-
-
-def decode_item(data: bytes) -> Item:
-    """The reverse. Raises ApiError."""
-    try:
-        items = decode_entry(data).items
-    except CodecError as error:
-        raise ApiError("invalid_request", f"the body is no proposal: {error}") from None
-    if len(items) != 1:
-        raise ApiError("invalid_request", f"the body has {len(items)} proposals, not one")
-    return items[0]
 
 
 def _endpoint(services: Services, inside: Inside, serve: Serve) -> WebHandler:
@@ -123,11 +99,7 @@ async def _member(inside: Inside, _request: web.Request, _left_s: float) -> web.
 
 async def _snapshot(inside: Inside, request: web.Request, _left_s: float) -> web.StreamResponse:
     """Send a state file, a piece at a time."""
-    async with inside.state_file() as file:
-        response = web.FileResponse(file.path, chunk_size=_CHUNK_BYTES)
-        response.content_type = BYTES
-        await response.prepare(request)
-    return response
+    return await send(inside, request)
 
 
 def _bytes(index: int, body: bytes) -> web.Response:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any, Literal, NamedTuple
 
 import aiohttp
 import msgspec
 
+from ipamd.api.between import BYTES, PREFIX, encode_item
 from ipamd.api.intake import DEFAULT_DEADLINE_S
-from ipamd.api.internal import BYTES, PREFIX, encode_item
 from ipamd.core.codec import CodecError
 from ipamd.core.entries import Item
 from ipamd.core.model import Member
@@ -145,18 +146,35 @@ class HttpPeers:
 
     async def _exchange(self, asked: _Asked, timeout_s: float, sent: _Sent) -> _Got:
         limit = aiohttp.ClientTimeout(total=timeout_s, sock_connect=min(CONNECT_S, timeout_s))
-        headers = {"Ipamd-Deadline-Ms": str(max(1, int(timeout_s * 1000))), "Content-Type": BYTES}
+        async with self.open(asked.member, asked.method, asked.path, limit, body=asked.body, sent=sent) as answer:
+            return _Got(answer.status, answer.headers.get("Ipamd-Index", ""), await answer.read())
+
+    @asynccontextmanager
+    async def open(
+        self,
+        member: Member,
+        method: str,
+        path: str,
+        limit: aiohttp.ClientTimeout,
+        *,
+        body: bytes | None = None,
+        sent: _Sent | None = None,
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """A request between members, until its body is read. Raises what aiohttp raises."""
+        headers = {"Content-Type": BYTES}
+        if limit.total is not None:
+            headers["Ipamd-Deadline-Ms"] = str(max(1, int(limit.total * 1000)))
         async with self._opened().request(
-            asked.method,
-            f"{asked.member.api}{PREFIX}{asked.path}",
-            data=asked.body,
+            method,
+            f"{member.api}{PREFIX}{path}",
+            data=body,
             headers=headers,
             timeout=limit,
-            ssl=self._trust(asked.member.name) or True,
+            ssl=self._trust(member.name) or True,
             allow_redirects=False,
-            trace_request_ctx=sent,
+            trace_request_ctx=sent or _Sent(),
         ) as answer:
-            return _Got(answer.status, answer.headers.get("Ipamd-Index", ""), await answer.read())
+            yield answer
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:

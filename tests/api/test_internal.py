@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import ssl
 from collections.abc import AsyncIterator
@@ -13,9 +14,11 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from ipamd.api import snapshots
 from ipamd.api.app import Access, build
 from ipamd.api.peers import HttpPeers
 from ipamd.api.server import Listener
+from ipamd.api.snapshots import HttpSnapshots
 from ipamd.core.commands import CreatePool, Expire, Origin, encode_command
 from ipamd.core.definition import PoolText, RangeText, define
 from ipamd.core.entries import Item
@@ -156,14 +159,32 @@ async def test_without_a_members_certificate_nothing_is_answered(pair: Pair, met
     assert (await pair.stack.ask(method, path)).status == 404
 
 
-async def test_a_state_file_comes_whole(pair: Pair) -> None:
-    own = pair.shop.member("n2")
-    async with (
-        aiohttp.ClientSession() as session,
-        session.get(f"{pair.url}/internal/v1/snapshot", ssl=own.client_of("n1")) as answer,
-    ):
-        assert answer.status == 200
-        assert await answer.read() == b"state" * 100_000
+async def test_a_state_file_comes_whole(pair: Pair, tmp_path: Path) -> None:
+    target = tmp_path / "got"
+    target.write_bytes(b"older")
+    await HttpSnapshots(pair.n2).fetch(pair.n1, target)
+    assert target.read_bytes() == b"state" * 100_000
+    assert target.stat().st_mode & 0o777 == 0o600
+
+
+async def test_a_state_file_is_sent_at_a_bounded_rate(
+    pair: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshots, "BYTES_A_SECOND", 1_000_000)
+    began = asyncio.get_running_loop().time()
+    await HttpSnapshots(pair.n2).fetch(pair.n1, tmp_path / "got")
+    assert asyncio.get_running_loop().time() - began >= 0.25  # the second of two pieces waits for it
+
+
+async def test_a_state_file_that_does_not_come_leaves_nothing(pair: Pair, tmp_path: Path) -> None:
+    target = tmp_path / "got"
+    target.write_bytes(b"older")
+    (tmp_path / "state").unlink()
+    for member in (pair.n1, Member("n1", "id", "h:1", "https://127.0.0.1:1")):
+        with pytest.raises(Unavailable, match=r"the state of n1 did not come|no state file"):
+            await HttpSnapshots(pair.n2).fetch(member, target)
+    assert target.read_bytes() == b"older"
+    assert [name for name in os.listdir(tmp_path) if name.startswith("got")] == ["got"]  # noqa: PTH208 - in a loop
 
 
 @pytest.mark.parametrize("body", [b"", b"\x01", b"\xff" * 100, b"\x80\x04c", b"\x01" + bytes(16)])
