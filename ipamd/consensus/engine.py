@@ -174,7 +174,12 @@ class Engine:
     # What is done with it.
 
     def append(self, data: bytes, *, changes_members: bool = False) -> tuple[int, int]:
-        """Put an entry at the end of the leader's log; its index and term. It is on the disk after the next tick."""
+        """Put an entry at the end of the leader's log; its index and term. It is on the disk after the next tick.
+
+        Raises JournalFailed where this member does not lead: it would forge an entry of another's term.
+        """
+        if not self.is_leader:
+            raise JournalFailed(f"{self._name} was about to append an entry in term {self.term}, and does not lead")
         index, term = self._journal.last + 1, self.term
         self._journal.add((CONFIGURATION if changes_members else COMMAND) + data, index, term)
         if changes_members:

@@ -34,14 +34,14 @@ class Membership:
         self._hellos: dict[str, Hello] = {}
         self._listed: dict[str, Member] = {}
         self._roster = self._begin(beginning)
-        self._removed_at_start()
+        self.changed()
 
     def _begin(self, beginning: Beginning) -> Roster | None:
+        kept = read_roster(self._directory, self._files)
         if self._machine.members:
-            return None
+            return kept
         if isinstance(beginning, Join):
             return self._keep(Roster(beginning.members, beginning.added_at))
-        kept = read_roster(self._directory, self._files)
         if kept is not None:
             return kept
         if isinstance(beginning, Alone):
@@ -53,17 +53,21 @@ class Membership:
         self._listed[self.me.name] = self.me
         return self._form() if len(self._listed) == 1 else None
 
-    def _removed_at_start(self) -> None:
-        if self._machine.members and self.me.name not in {member.name for member in self._machine.members}:
-            way_back = "to come back: empty its data directory, then --join"
-            self.removed = f"member {self.me.name} was removed from its cluster; {way_back}"
-
     # Who counts.
 
     @property
     def members(self) -> tuple[Member, ...]:
-        """The members in force; empty while the first ones are gathered."""
-        return self._machine.members or (self._roster.members if self._roster else ())
+        """The members in force; empty while the first ones are gathered.
+
+        Who was taken in later goes by what it was told until its state has come that far.
+        """
+        told = self._roster.members if self._roster else ()
+        return told if self._is_new else self._machine.members or told
+
+    @property
+    def _is_new(self) -> bool:
+        """Whether this member's state is of a time when it was none yet."""
+        return self._roster is not None and self._machine.applied[0] < self._roster.added_at
 
     @property
     def voting_peers(self) -> set[str]:
@@ -158,10 +162,11 @@ class Membership:
             self._hellos.pop(name, None)
 
     def changed(self) -> None:
-        """The state has other members now."""
-        members = self._machine.members
-        if members and self.me.name not in {member.name for member in members}:
-            self.removed = f"member {self.me.name} was removed from its cluster"
+        """The state may have other members now."""
+        names = {member.name for member in self._machine.members}
+        if names and self.me.name not in names and not self._is_new:
+            way_back = "to come back: empty its data directory, then --join"
+            self.removed = f"member {self.me.name} was removed from its cluster; {way_back}"
 
     def _form(self) -> Roster:
         """The first members: as they are listed, with the ids that they told."""

@@ -134,6 +134,7 @@ class Replica:
 
     def step(self) -> bool:
         """One round: take in what waits, sync it, let Raft act. Whether another round is due at once."""
+        self._observe()  # what arrived since the last round may have ended this member's leadership
         try:
             self._look_for_room()
             self._take_in()
@@ -253,7 +254,7 @@ class Replica:
 
     def _go_by_members(self) -> None:
         """The members changed, or are known now."""
-        self._members_seen = self._machine.members
+        self._members_seen = self.members
         self._membership.changed()
         self._engine.set_members(self.members)
         self._wire.reach([member for member in self._membership.reached if member.name != self._name])
@@ -300,7 +301,7 @@ class Replica:
 
     def _applied(self, entries: Sequence[Entry], outcomes: Sequence[Applied]) -> None:
         """Called when entries were applied: tell those who wait for them, and go by the members as they are now."""
-        if self._machine.members is not self._members_seen:
+        if self.members is not self._members_seen:
             self._go_by_members()
         self._waiting.applied(entries, outcomes)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from ipamd.consensus.failures import JournalFailed
 from ipamd.core.ports import Answer, Unavailable
 from tests.consensus.net import Net, answers
 
@@ -134,6 +137,27 @@ async def test_the_leader_hands_over_without_losing_what_waits() -> None:
     assert net.leaders() == ["c"]
     ends = await answers(waiters)
     assert all(isinstance(end, Unavailable) and end.outcome == "none" for end in ends)
+
+
+async def test_a_leader_that_slept_takes_nothing_in_under_another_one() -> None:
+    """It would put an entry of its own into the other one's term: two entries at one place, and nobody would know."""
+    net = Net()
+    net.cluster("abc")
+    net.lead("a")
+    net.cut("a", "bc")
+    net.lead_beside("b", {"a"})
+    (waiter,) = await net.propose("a", b"forged")
+    net.heal()
+    net.clock.now_s += 0.2
+    net.tick("b")
+    net.deliver("b", "a", 9)
+    net.tick("a")
+    (end,) = await answers([waiter])
+    assert isinstance(end, Unavailable)
+    assert (end.detail, end.outcome) == ("member b leads, not a", "none")
+    assert not net["a"]._engine.is_leader
+    with pytest.raises(JournalFailed, match="and does not lead"):
+        net["a"]._engine.append(b"x")
 
 
 async def test_entries_that_find_no_room_on_the_wire_are_sent_later() -> None:
