@@ -58,6 +58,12 @@ class Limits:
     hand_over_s: float = 1.0
     """How long a leader that hands over takes nothing in: its successor must have the whole journal."""
 
+    leave_s: float = 0.5
+    """How long a member that was removed still answers, so that what it said goes out."""
+
+    fetch_pause_s: float = 1.0
+    """How soon a snapshot is asked for again."""
+
     frame_bytes: int = 16 * MIB
     """The largest frame between members."""
 

@@ -15,12 +15,16 @@ from pathlib import Path
 
 from ipamd.consensus.clock import Chance, Clock
 from ipamd.consensus.failures import JournalFailed, JournalFull
+from ipamd.consensus.fetching import NAME as SNAPSHOT_NAME
+from ipamd.consensus.fetching import Fetcher
 from ipamd.consensus.figures import Figures
 from ipamd.consensus.files import Files
 from ipamd.consensus.intake import Waiter, check_size
 from ipamd.consensus.limits import Limits
+from ipamd.consensus.peers import ALONE, Beginning, NoWire, SnapshotSource, Wire
 from ipamd.consensus.replica import Replica
 from ipamd.core.entries import Item
+from ipamd.core.model import Member
 from ipamd.core.ports import Answer, LogStatus, StateMachine, Unavailable
 
 logger = logging.getLogger(__name__)
@@ -44,13 +48,21 @@ class RaftNode:
         fatal: Callable[[str], None],
         limits: Limits | None = None,
         retryable: tuple[type[Exception], ...] = (),
+        me: Member | None = None,
+        beginning: Beginning = ALONE,
+        wire: Wire | None = None,
+        source: SnapshotSource | None = None,
+        removed: Callable[[str], None] | None = None,
     ) -> None:
         """Open the journal; nothing runs before `start`.
 
-        `fatal` is called with one sentence, in the Raft thread, when the process must stop. `retryable` are what the
-        state machine raises when nothing is wrong but a full disk. Raises StartRefused, JournalFailed.
+        `me` is how this member describes itself to others; `beginning` counts while its state has no cluster. `fatal`
+        is called with one sentence, in the Raft thread, when the process must stop, `removed` when this member is no
+        member any more. `retryable` are what the state machine raises when nothing is wrong but a full disk. Raises
+        StartRefused, JournalFailed.
         """
         self._limits = limits or Limits()
+        self._wire = wire or NoWire()
         self._replica = Replica(
             name=name,
             directory=directory,
@@ -60,8 +72,14 @@ class RaftNode:
             chance=chance,
             limits=self._limits,
             retryable=retryable,
+            me=me,
+            beginning=beginning,
+            wire=self._wire,
         )
         self._fatal = fatal
+        self._removed = removed or fatal
+        self._fetcher = Fetcher(source, directory / SNAPSHOT_NAME, clock, self._limits.fetch_pause_s)
+        self._leaving = False
         self._thread = threading.Thread(target=self._run, name="raft", daemon=True)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._woken = False
@@ -77,8 +95,22 @@ class RaftNode:
 
     @property
     def ready(self) -> bool:
-        """Whether the leader is known and has applied its own first entry, and there is room to write."""
-        return self._replica.trouble is None
+        """Whether this member can serve: it leads, or has what its leader has."""
+        return self._replica.level
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """The members in force; empty while the first ones of a new cluster are gathered."""
+        return self._replica.members
+
+    @property
+    def unready(self) -> str | None:
+        """Why this member cannot serve, as one sentence; None: it can."""
+        return None if self.ready else self._replica.trouble or "this member is behind its leader"
+
+    def match_index(self, name: str) -> int | None:
+        """Up to where a member has the leader's journal, as far as it said; None: this one does not lead."""
+        return self._replica.match_index(name)
 
     @property
     def figures(self) -> Figures:
@@ -91,7 +123,8 @@ class RaftNode:
         return self._replica.intake.in_flight
 
     async def start(self) -> None:
-        """Start the thread."""
+        """Start the thread. Snapshots are fetched in the loop that runs now."""
+        self._fetcher.run_in(asyncio.get_running_loop(), self._wake)
         self._loop = asyncio.new_event_loop()
         self._thread.start()
 
@@ -102,7 +135,20 @@ class RaftNode:
                 while not self.ready:  # noqa: ASYNC110 - a thread without a loop of ours makes it ready
                     await asyncio.sleep(_POLL_S)
         except TimeoutError:
-            raise Unavailable(self.trouble or "this member became ready too late", "none") from None
+            raise Unavailable(self.unready or "this member became ready too late", "none") from None
+
+    async def transfer(self, name: str | None, timeout_s: float) -> None:
+        """Have another member lead: this one, or the most advanced. Raises Unavailable: it did not come to that."""
+        if not self.status().is_leader or self._loop is None:
+            raise Unavailable(self.trouble or "this member does not lead", "none")
+        self._loop.call_soon_threadsafe(self._hand_over, name)
+        try:
+            async with asyncio.timeout(timeout_s):
+                while self.status().leader in (self._replica.name, None):  # noqa: ASYNC110 - as above
+                    await asyncio.sleep(_POLL_S)
+        except TimeoutError:
+            who = name or "no other member"
+            raise Unavailable(f"{who} did not take over in time", "none") from None
 
     async def stop(self) -> None:
         """Take in nothing more, finish what is under way, hand over, sync, close. The state machine is closed too."""
@@ -110,12 +156,19 @@ class RaftNode:
         if self._thread.ident is None:
             self._replica.close()
             return
-        tries = int(self._limits.stop_s / _POLL_S)
-        while self.in_flight and tries > 0 and self._thread.is_alive():
-            tries -= 1
-            await asyncio.sleep(_POLL_S)
+        await self._until(lambda: not self.in_flight, self._limits.stop_s)
+        if self._loop is not None and self.status().is_leader and self._thread.is_alive():
+            with contextlib.suppress(RuntimeError):  # the thread has just ended
+                self._loop.call_soon_threadsafe(self._hand_over, None)
+            await self._until(lambda: not self._replica.hands_over, self._limits.hand_over_s)
         self._stop_loop()
         while self._thread.is_alive():  # noqa: ASYNC110 - as above
+            await asyncio.sleep(_POLL_S)
+
+    async def _until(self, done: Callable[[], bool], timeout_s: float) -> None:
+        tries = int(timeout_s / _POLL_S)
+        while not done() and tries > 0 and self._thread.is_alive():
+            tries -= 1
             await asyncio.sleep(_POLL_S)
 
     async def propose(self, item: Item, timeout_s: float) -> Answer:
@@ -179,27 +232,69 @@ class RaftNode:
         loop = self._loop
         if loop is None:
             raise RuntimeError("the Raft thread runs before start")
-        loop.call_soon(self._go_round)
+        loop.call_soon(self._open)
         loop.run_forever()
         try:
             if not self._dead:
                 self._finish()
+            loop.run_until_complete(_end_tasks())
         finally:
             loop.close()
 
+    def _open(self) -> None:
+        self._wire.open(self._wake_here, self._die)
+        self._go_round()
+
+    def _wake_here(self) -> None:
+        if not self._woken and self._loop is not None:
+            self._woken = True
+            self._loop.call_soon(self._go_round)
+
+    def _hand_over(self, name: str | None) -> None:
+        self._replica.hand_over(name)
+        self._wake_here()
+
     def _go_round(self) -> None:
         self._woken = False
+        if self._dead or self._leaving:
+            return
         if self._timer is not None:
             self._timer.cancel()
         try:
             more = self._replica.step()
+            self._mind_snapshot()
         except Exception as error:  # noqa: BLE001 - the thread's boundary: what failed is never tried again
             self._die(error)
             return
+        if self._replica.removed is not None:
+            self._leave(self._replica.removed)
+            return
         if more:
-            self._wake()
+            self._wake_here()
         if not self._woken and self._loop is not None:
             self._timer = self._loop.call_later(self._limits.tick_s, self._go_round)
+
+    def _mind_snapshot(self) -> None:
+        """Have a snapshot fetched if one is needed, and install it once it is there."""
+        path = self._fetcher.take()
+        if path is not None:
+            self._replica.install(path)
+            path.unlink(missing_ok=True)
+        wanted = self._replica.wanted_snapshot
+        leader = next((member for member in self.members if member.name == wanted), None)
+        if leader is not None:
+            self._fetcher.ask(leader)
+
+    def _leave(self, sentence: str) -> None:
+        """It is no member any more. What it still has to say goes out first."""
+        self._leaving = True
+        self._replica.abandon(sentence)
+        if self._loop is not None:
+            self._loop.call_later(self._limits.leave_s, self._left, sentence)
+
+    def _left(self, sentence: str) -> None:
+        self._stop_loop()
+        self._removed(sentence)
 
     def _finish(self) -> None:
         try:
@@ -218,3 +313,11 @@ class RaftNode:
         self._replica.abandon(sentence)
         self._stop_loop()
         self._fatal(sentence)
+
+
+async def _end_tasks() -> None:
+    """Let what was cancelled end."""
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

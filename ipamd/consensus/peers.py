@@ -11,6 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from ipamd.consensus.figures import Figures
 from ipamd.core.model import Member
 
 FORMAT = 1
@@ -55,6 +56,8 @@ class Refusal(NamedTuple):
 class Ears(Protocol):
     """What a wire tells: implemented by a member (replica.py). All calls come from the thread that steps the member."""
 
+    figures: Figures
+
     def hello(self) -> Hello:
         """What to say first on a new connection."""
 
@@ -80,6 +83,12 @@ class Wire(Protocol):
     def listen(self, ears: Ears) -> None:
         """Where to tell what happens; once, before anything else."""
 
+    def open(self, wake: Callable[[], None], fail: Callable[[Exception], None]) -> None:
+        """Begin, once, in the running loop of the member's thread.
+
+        `wake`: something was told, the member is to be stepped soon. `fail`: telling it raised, the member must stop.
+        """
+
     def reach(self, members: Sequence[Member]) -> None:
         """Who to be connected with, and where they are; connections to others are closed."""
 
@@ -95,6 +104,9 @@ class NoWire:
 
     def listen(self, ears: Ears) -> None:
         """Nobody is ever heard."""
+
+    def open(self, wake: Callable[[], None], fail: Callable[[Exception], None]) -> None:
+        """Nothing begins."""
 
     def reach(self, members: Sequence[Member]) -> None:
         """Nobody can be reached."""
@@ -136,6 +148,3 @@ class Join(NamedTuple):
 
 Beginning = Alone | Gather | Join
 """What a member does whose state has no cluster yet. A member that has one knows its members from its state."""
-
-MakeWire = Callable[[], Wire]
-"""Makes the wire; called in the thread, and inside the loop, that steps the member."""

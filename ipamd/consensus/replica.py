@@ -63,7 +63,7 @@ class Replica:
         self.trouble: str | None = "this member has not begun to lead"
         """Why nothing can be proposed here at the moment, as a sentence; None: it can."""
 
-        self._name = name
+        self.name = name
         self._machine = machine
         self._directory = directory
         self._files = files
@@ -73,6 +73,7 @@ class Replica:
         self._log_clock = LogClock(clock)
         self._waiting = Waiting(self.intake)
         self._leading_term: int | None = None
+        self._abandoned = False
         self._full: str | None = None
         self._look_at_s = 0.0
         self._succession: _Succession | None = None
@@ -120,17 +121,24 @@ class Replica:
 
     @property
     def level(self) -> bool:
-        """Whether this member leads, or has what its leader has, but for what is on its way."""
+        """Whether this member can serve: it leads, or has what its leader has but for what is on its way."""
         engine = self._engine
+        if self._abandoned or self.removed or self._full or engine.stalled:
+            return False
         if engine.is_leader or engine.leader is None:
             return engine.leads
-        return engine.applied + self._limits.level_entries >= engine.guard.leader_committed and engine.stalled is None
+        return engine.applied + self._limits.level_entries >= engine.guard.leader_committed
+
+    @property
+    def hands_over(self) -> bool:
+        """Whether it is about to hand over its leadership."""
+        return self._succession is not None
 
     def match_index(self, name: str) -> int | None:
         """Up to where a member has the leader's journal, as far as it said; None: this one does not lead."""
         if not self._engine.is_leader:
             return None
-        return self._journal.last if name == self._name else self._engine.match_index(name)
+        return self._journal.last if name == self.name else self._engine.match_index(name)
 
     def step(self) -> bool:
         """One round: take in what waits, sync it, let Raft act. Whether another round is due at once."""
@@ -214,6 +222,7 @@ class Replica:
 
     def abandon(self, sentence: str) -> None:
         """Take in nothing any more, and tell everybody who waits: this member must stop."""
+        self._abandoned = True
         self.trouble = sentence
         self.intake.close(sentence)
         self.fail_all(sentence)
@@ -257,7 +266,7 @@ class Replica:
         self._members_seen = self.members
         self._membership.changed()
         self._engine.set_members(self.members)
-        self._wire.reach([member for member in self._membership.reached if member.name != self._name])
+        self._wire.reach([member for member in self._membership.reached if member.name != self.name])
 
     def _take_in(self) -> None:
         if self.trouble is not None:
@@ -345,7 +354,7 @@ class Replica:
         if known is not None or self._leading_term is not None:
             return known
         if engine.leader is not None:
-            return f"member {engine.leader} leads, not {self._name}"
+            return f"member {engine.leader} leads, not {self.name}"
         return self._membership.trouble or "there is no leader at the moment"
 
     def _new_status(self) -> LogStatus:

@@ -10,7 +10,7 @@ import asyncio
 import copy
 import random
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from ipamd.consensus.intake import Waiter
@@ -48,6 +48,9 @@ class FakeWire:
 
     def listen(self, ears: Ears) -> None:
         self.ears = ears
+
+    def open(self, wake: Callable[[], None], fail: Callable[[Exception], None]) -> None:
+        """The test steps the members itself."""
 
     def reach(self, members: Sequence[Member]) -> None:
         self.wanted = {one.name for one in members}
