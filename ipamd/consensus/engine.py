@@ -131,9 +131,9 @@ class Engine:
         return term == self.term and index > self.applied
 
     def level(self, name: str) -> bool:
-        """Whether a peer has nearly all of this leader's journal, and answers."""
-        near = self._raft.match_index(name) + self._limits.level_entries >= self._journal.last
-        return near and self._raft.silent_s(name) <= 2 * self._limits.heartbeat_s
+        """Whether a peer has nearly all of this leader's journal, something of its own term too, and answers."""
+        least = max(self._raft.first_own, self._journal.last - self._limits.level_entries)
+        return self._raft.match_index(name) >= least and self._raft.silent_s(name) <= 2 * self._limits.heartbeat_s
 
     def match_index(self, name: str) -> int:
         """Up to where a peer has this leader's journal, as far as it said."""

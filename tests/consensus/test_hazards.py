@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -56,7 +57,7 @@ async def test_a_tail_that_matches_is_not_cut_off(monkeypatch: pytest.MonkeyPatc
     if not cured:
         without(monkeypatch, Journal, "deleteEntriesFrom", lambda self, position: self._cut(self.first + position))
         without(monkeypatch, Guard, "_got_acknowledgement", deliver_as_it_is)
-    net = Net(Limits(**(vars_of(LIMITS) | {"slice_bytes": 150})))
+    net = Net(replace(LIMITS, slice_bytes=150))
     net.cluster("abc")
     net.lead("a")
     net.cut("ab", "c")
@@ -87,7 +88,7 @@ async def test_an_invitation_to_a_snapshot_commits_nothing(monkeypatch: pytest.M
     """H6: a leader that was cut off is far behind, and what it has itself was never committed."""
     if not cured:
         without(monkeypatch, Guard, "_got_entries", deliver_as_it_is)
-    net = Net(Limits(**(vars_of(LIMITS) | {"keep_entries": 3, "keep_bytes": 1 << 20})))
+    net = Net(replace(LIMITS, keep_entries=3, keep_bytes=1 << 20))
     net.cluster("abc")
     net.lead("a")
     net.cut("a", "bc")
@@ -206,7 +207,3 @@ async def test_an_acknowledgement_of_another_term_counts_for_nothing(
     lost = [command for command in told if command not in net.machine("d").commands]
     assert (lost == []) is cured
     assert (told == []) is cured
-
-
-def vars_of(limits: Limits) -> dict[str, Any]:
-    return {name: getattr(limits, name) for name in limits.__slots__}
