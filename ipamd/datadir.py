@@ -76,6 +76,14 @@ def rename_node(path: Path, name: str) -> None:
         _write_identity(path, replace(found, node_name=name))
 
 
+def drop_admin_token(path: Path) -> None:
+    """Remove the file of a token that counts nowhere. Raises DataDirError."""
+    try:
+        (path / ADMIN_TOKEN_FILE).unlink(missing_ok=True)
+    except OSError as error:
+        raise DataDirError(f"{path / ADMIN_TOKEN_FILE} cannot be removed: {error.strerror}") from error
+
+
 def _write_identity(path: Path, identity: Identity) -> None:
     write_durably(path / IDENTITY_FILE, json.dumps(asdict(identity), indent=1).encode() + b"\n")
 

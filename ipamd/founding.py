@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ipamd.core.commands import Found, Origin
 from ipamd.core.model import Member, Role, Token
-from ipamd.datadir import ADMIN_TOKEN_FILE, DataDirError, Identity, write_durably
+from ipamd.datadir import ADMIN_TOKEN_FILE, DataDirError, write_durably
 from ipamd.settings import Config
 
 ID_BYTES = 16
@@ -16,16 +16,15 @@ _LEAST_SECRET_CHARACTERS = 16
 
 
 def found_command(
-    config: Config, identity: Identity, digest: bytes, wall_ms: int, random_bytes: Callable[[int], bytes]
+    config: Config, members: tuple[Member, ...], digest: bytes, wall_ms: int, random_bytes: Callable[[int], bytes]
 ) -> Found:
-    """What founds a cluster of this one member, `digest` being that of the administrator's secret.
+    """What founds a cluster of these members, `digest` being that of the administrator's secret.
 
     The first one in the log counts: a repetition, with another id, changes nothing.
     """
-    member = Member(identity.member_name, identity.member_id, str(config.advertise_raft), config.advertise_url)
     admin = Token(random_bytes(8).hex(), ADMIN_NAME, Role.ADMIN, digest, wall_ms)
     origin = Origin("system", "found")
-    return Found(origin, random_bytes(ID_BYTES).hex(), config.first, (member,), admin)
+    return Found(origin, random_bytes(ID_BYTES).hex(), config.first, members, admin)
 
 
 def admin_secret(data_dir: Path, new_secret: Callable[[], str]) -> str:

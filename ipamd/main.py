@@ -1,55 +1,42 @@
-"""Owns the program `ipamd`: the one file that knows all layers and puts them together."""
+"""Owns the program `ipamd`: its commands, and how its process ends."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import os
-import random
 import signal
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
 import click
 import uvloop
 
-from ipamd import __version__, datadir, logs, sockets, system
-from ipamd.api.app import Access, build
-from ipamd.api.server import Listener
+from ipamd import __version__, datadir, logs, system
 from ipamd.consensus.facts import JournalFacts as FoundJournal
 from ipamd.consensus.facts import read_facts
 from ipamd.consensus.failures import JournalFailed, StartRefused
 from ipamd.consensus.files import OsFiles
-from ipamd.consensus.limits import Limits
 from ipamd.consensus.lock import lock_data_dir
-from ipamd.consensus.node import RaftNode
-from ipamd.core.commands import encode_command
-from ipamd.core.entries import OP_BYTES, Item
-from ipamd.core.ports import State, Unavailable
-from ipamd.datadir import DataDirError, Identity
-from ipamd.founding import ID_BYTES, admin_secret, found_command
+from ipamd.core.ports import Unavailable
+from ipamd.datadir import DataDirError
 from ipamd.logs import escaped
 from ipamd.notify import notify
-from ipamd.service import Services
-from ipamd.service.ports import Facts
-from ipamd.service.tokens import digest_of, new_secret
-from ipamd.settings import Config, Endpoint, SettingsError, load, settings_options
+from ipamd.serving import Ends, running
+from ipamd.settings import Config, SettingsError, load, settings_options
 from ipamd.sockets import SocketError
 from ipamd.storage.database import FILE_NAME as DATABASE_FILE
 from ipamd.storage.database import FORMAT
 from ipamd.storage.doctor import JournalFacts, examine, position
-from ipamd.storage.errors import DiskFull, StorageError, told_of_damage
-from ipamd.storage.machine import SqliteMachine
-from ipamd.storage.opening import open_database
-from ipamd.storage.snapshot import SqliteState
+from ipamd.storage.errors import StorageError, told_of_damage
+from ipamd.tls import TlsError
 
 logger = logging.getLogger("ipamd")
 
-REFUSALS = (DataDirError, SocketError, StartRefused, JournalFailed, StorageError, Unavailable, OSError)
+REFUSALS = (DataDirError, SocketError, TlsError, StartRefused, JournalFailed, StorageError, Unavailable, OSError)
 """Why a start can fail for reasons that its operator can do something about: one sentence, no traceback."""
 
 EXIT_REFUSED = 1
@@ -60,10 +47,7 @@ EXIT_FATAL = 70
 SWITCH_INTERVAL_S = 0.0005
 """How long a thread may keep the others waiting: at the default of 5 ms the Raft thread waits for HTTP's."""
 
-GRACE_S = 4.0
 STOP_S = 9.0
-FOUND_S = 20.0
-RETRY_S = 0.2
 
 
 @click.group()
@@ -112,7 +96,8 @@ async def _serve(config: Config) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop)
     with suppress(asyncio.CancelledError):
-        async with _running(config):
+        async with running(config, Ends(_fatal, _removed)) as server:
+            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, server.reload)
             await asyncio.Event().wait()
     logger.info("stopped")
 
@@ -129,153 +114,21 @@ def _limit_the_end() -> None:
     timer.start()
 
 
-@asynccontextmanager
-async def _running(config: Config) -> AsyncIterator[None]:
-    """The whole server, from the data directory up; what was opened last is closed first."""
-    async with AsyncExitStack() as stack:
-        datadir.prepare(config.data_dir)
-        stack.enter_context(lock_data_dir(config.data_dir))
-        identity = datadir.claim(config.data_dir, _wanted_identity(config))
-        with told_of_damage(config.data_dir / DATABASE_FILE):
-            database = open_database(config.data_dir)
-            stack.callback(database.close)
-            state = SqliteState(database)
-            stack.callback(state.close)
-            _settle_node_name(config, identity, state)
-            machine = SqliteMachine(database)
-        node = _raft_node(config, machine)
-        stack.push_async_callback(node.stop)
-        await node.start()
-        await _found_if_new(config, identity, node, state)
-        services = _services(config, node, state)
-        stack.push_async_callback(services.stop)
-        await services.start()
-        listening = await _listen(config, services, stack)
-        announcing = asyncio.create_task(_announce(config, node, listening))
-        stack.callback(announcing.cancel)
-        yield
-
-
-def _wanted_identity(config: Config) -> Identity:
-    return Identity(system.random_bytes(ID_BYTES).hex(), config.member_name, config.node_name)
-
-
-def _settle_node_name(config: Config, identity: Identity, state: State) -> None:
-    """The node's name must be the one that its pods are known under. Raises DataDirError."""
-    kept, wanted = identity.node_name, config.node_name
-    if kept == wanted:
-        return
-    with state.snapshot() as snapshot:
-        was_renamed = snapshot.node(config.full_name(kept)) is None and snapshot.node(config.full_name(wanted))
-    if not was_renamed:
-        raise DataDirError(
-            f"this host is node {kept}, not {wanted}: start it with --node-name {kept}, or, to take its pods along to"
-            f" the new name, first run: ipamctl node rename {kept} {wanted}"
-        )
-    datadir.rename_node(config.data_dir, wanted)
-
-
-def _raft_node(config: Config, machine: SqliteMachine) -> RaftNode:
-    limits = Limits(
-        election_min_s=config.raft_min_timeout_ms / 1000,
-        election_max_s=config.raft_max_timeout_ms / 1000,
-        leader_fallback_s=config.raft_max_timeout_ms / 1000,
-    )
-    return RaftNode(
-        name=config.member_name,
-        directory=config.data_dir / datadir.JOURNAL_DIRECTORY,
-        machine=machine,
-        files=OsFiles(),
-        clock=system.SystemClock(),
-        chance=random.SystemRandom(),
-        fatal=_fatal,
-        limits=limits,
-        retryable=(DiskFull,),
-    )
-
-
 def _fatal(sentence: str) -> None:
-    """Called in the Raft thread when nothing can be trusted any more: no clean-up, which would trust it again."""
+    """Called in any thread when nothing can be trusted any more: no clean-up, which would trust it again."""
     logger.critical("%s", sentence)
     _exit(EXIT_FATAL)
+
+
+def _removed(sentence: str) -> None:
+    """Called in any thread once this member was removed from its cluster: there is nothing left to do."""
+    logger.warning("%s", sentence)
+    _exit(0)
 
 
 def _exit(status: int) -> NoReturn:
     logs.flush()
     os._exit(status)
-
-
-async def _found_if_new(config: Config, identity: Identity, node: RaftNode, state: State) -> None:
-    """Found a cluster of this member, if it has none. Raises DataDirError, Unavailable."""
-    with state.snapshot() as snapshot:
-        if snapshot.cluster_id() is not None:
-            return
-    secret = admin_secret(config.data_dir, lambda: new_secret(system.random_bytes))
-    wall_ms = system.SystemClock().wall_ms()
-    command = found_command(config, identity, digest_of(secret), wall_ms, system.random_bytes)
-    await node.wait_ready(FOUND_S)
-    await node.propose(Item(system.random_bytes(OP_BYTES), encode_command(command)), FOUND_S)
-    logger.info("founded a cluster", extra={"member": identity.member_name})
-
-
-def _services(config: Config, node: RaftNode, state: State) -> Services:
-    return Services.assemble(
-        node,
-        state,
-        clock=system.SystemClock(),
-        random=system.random_bytes,
-        namespaces=system.Namespaces(),
-        facts=Facts(config.member_name, config.node_name, config.cluster, _keeper_of_node_name(config.data_dir)),
-    )
-
-
-def _keeper_of_node_name(data_dir: Path) -> Callable[[str], None]:
-    def keep(name: str) -> None:
-        try:
-            datadir.rename_node(data_dir, name)
-        except DataDirError as error:
-            logger.error("this host is node %s now, but the next start will not know: %s", name, error)  # noqa: TRY400
-        else:
-            logger.info("this host is node %s now: start it with --node-name %s from now on", name, name)
-
-    return keep
-
-
-async def _listen(config: Config, services: Services, stack: AsyncExitStack) -> Endpoint:
-    """Open the node socket and the TCP port; both stop at the same time. Where TCP listens. Raises SocketError."""
-    if config.insecure:
-        logger.warning("--insecure: whoever can connect to %s is an administrator, tokens are off", config.listen)
-    unix = sockets.listen_unix(config.socket)
-    stack.callback(sockets.remove_unix, config.socket)
-    tcp = sockets.listen_tcp(config.listen)
-    access = Access.OPEN if config.insecure else Access.TOKENS
-    listeners = [Listener(build(services, Access.SOCKET), unix), Listener(build(services, access), tcp)]
-
-    async def stop() -> None:
-        await asyncio.gather(*(listener.stop(GRACE_S) for listener in listeners))
-
-    stack.push_async_callback(stop)
-    for listener in listeners:
-        await listener.start()
-    return Endpoint(*tcp.getsockname()[:2])
-
-
-async def _announce(config: Config, node: RaftNode, listening: Endpoint) -> None:
-    """Say once that the server can serve, and what it waits for until then."""
-    waits_for = None
-    while True:
-        try:
-            index = await node.barrier(FOUND_S)
-            break
-        except Unavailable as error:
-            if error.detail != waits_for:
-                logger.info("not ready: %s", error.detail)
-            waits_for = error.detail
-            await asyncio.sleep(RETRY_S)
-    where = {"listen": str(listening), "socket": str(config.socket), "data_dir": str(config.data_dir)}
-    who = {"member": config.member_name, "node": config.node_name}
-    logger.info("ready", extra={**where, **who, "index": index, "version": __version__})
-    notify("READY=1")
 
 
 DATA_DIR = click.option(

@@ -143,11 +143,11 @@ class Cluster:
                 "this server was started without certificates and meets no others: start it again with --tls-cert,"
                 " --tls-key and --tls-ca (on loopback --insecure will do)",
             )
-        hidden = next((one for one in own.members if _is_loopback(one.raft)), None)
-        if hidden is not None and not _is_loopback(member.raft):
+        hidden = [one for one in (*own.members, member) if _is_loopback(one.raft)]
+        if 0 < len(hidden) <= len(own.members):
             raise ApiError(
                 "invalid_request",
-                f"member {hidden.name} is at {hidden.raft}, where {member.name} cannot reach it: start it again with"
+                f"member {hidden[0].name} is at {hidden[0].raft}, where others cannot reach it: start it with"
                 " --advertise-raft and --advertise-url",
             )
 

@@ -53,6 +53,8 @@ class Services:
     calls: Calls
     housekeeping: Housekeeping
     reader: Reader
+    inside: Inside | None = None
+    """What other members may ask of this one; None: it meets none."""
 
     @classmethod
     def assemble(
@@ -90,6 +92,7 @@ class Services:
             calls=Calls(),
             housekeeping=Housekeeping(log, proposer, clock),
             reader=reader,
+            inside=inside,
         )
 
     async def start(self) -> None:

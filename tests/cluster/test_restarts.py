@@ -1,0 +1,161 @@
+"""Members that are killed, stopped, started in any order: the rows P03, P08, P10, K03c, W46 and P06."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import time
+from concurrent.futures import ThreadPoolExecutor
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from tests.support.cluster import Cluster, Got, MemberServer, owned_twice, rounds
+from tests.support.server import ServerError
+
+
+def test_p03_after_two_were_killed_there_is_one_leader_again(three: Cluster, pool: str) -> None:
+    pairs = list(combinations(three, 2))
+    for number in range(rounds(10, 2)):
+        pair = pairs[number % len(pairs)]
+        for member in pair:
+            member.kill()
+        time.sleep(1)
+        for member in pair:
+            member.spawn()
+        three.leader(timeout_s=10)
+        got = three.any().add(f"c{number}", f"t/{number}", pool=pool)
+        assert got.code == 0, got.body
+    assert len(three.level(pool)) == rounds(10, 2)
+
+
+@pytest.mark.timeout(60 + 15 * rounds(30))
+def test_p08_what_was_acknowledged_survives_kills_of_all(three: Cluster, pool: str) -> None:
+    chance = random.Random(8)
+    acknowledged: dict[str, str] = {}
+    for number in range(rounds(30)):
+        acknowledged |= _add_ten(three, pool, number)
+        for member in three:
+            member.kill()
+        for member in chance.sample([*three], 3):
+            member.spawn()
+            time.sleep(chance.random())
+        got = three.any().add(f"after{number}", f"after/{number}", pool=pool)
+        if got.code == 0:
+            acknowledged[f"after/{number}"] = got.address
+        three.revive()
+    listed = three.level(pool)
+    held = {pod: address.split("/")[0] for address, pod, _, _ in listed}
+    assert acknowledged.items() <= held.items()
+    assert owned_twice(listed) == []
+
+
+def _add_ten(three: Cluster, pool: str, number: int) -> dict[str, str]:
+    def add(one: int) -> tuple[str, Got]:
+        pod = f"r{number}/{one}"
+        return pod, three.any().add(f"r{number}c{one}", pod, pool=pool)
+
+    with ThreadPoolExecutor(10) as callers:
+        given = dict(callers.map(add, range(10)))
+    assert all(got.code == 0 for got in given.values()), [got.body for got in given.values()]
+    return {pod: got.address for pod, got in given.items()}
+
+
+def test_p10_one_of_three_alone_serves_nothing_but_its_own_old_state(three: Cluster, pool: str) -> None:
+    for number in range(20):
+        assert three["n1"].add(f"c{number}", f"t/{number}", pool=pool).code == 0
+    before = three.level(pool)
+    for member in three:
+        assert member.stop() == 0
+    alone = three["n1"].spawn()
+    _wait_for_socket(alone)
+    assert alone.cni("status", "c", pool=pool).code == 50
+    assert not alone.is_ready()
+    stale = alone.ask("GET", f"/v1/reservations?pool={pool}&stale=ok")
+    assert stale.headers["Ipamd-Stale"] == "true"
+    assert alone.listed(pool) == before
+
+
+def test_k03c_the_same_pod_gets_the_same_address_after_all_were_stopped(three: Cluster, pool: str) -> None:
+    given = three["n1"].add("c1", "t/sts-0", pool=pool)
+    for member in three:
+        assert member.stop() == 0
+    three.revive()
+    again = three["n2"].add("c2", "t/sts-0", pool=pool)
+    assert (again.code, again.address) == (0, given.address)
+    assert [(pod, container) for _, pod, _, container in three.level(pool)] == [("t/sts-0", "c2")]
+
+
+def test_w46_one_of_three_waits_and_all_works_once_the_others_come(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path)
+    first = cluster["n1"].spawn()
+    try:
+        _wait_for_socket(first)
+        for verb, code in (("add", 11), ("del", 11), ("status", 50)):
+            began = time.monotonic()
+            assert first.cni(verb, "c", timeout_s=3).code == code
+            assert time.monotonic() - began < 5
+        listing = cluster.ctl("--timeout", "3", "reservation", "list", server="n1")
+        assert listing.returncode == 3
+        assert not first.is_ready()
+        for member in (cluster["n2"], cluster["n3"]):
+            member.spawn()
+        began = time.monotonic()
+        for member in cluster:
+            member.wait_ready(10)
+        assert time.monotonic() - began < 10
+        cluster.pool()
+        assert [member.add(f"c{n}", f"t/{n}").code for n, member in enumerate(cluster)] == [0, 0, 0]
+        assert "waiting for n2, n3" in first.log
+        assert len([member for member in cluster if member.token_file.exists()]) == 1
+    finally:
+        cluster.__exit__(None, None, None)
+
+
+@pytest.mark.parametrize("cut", ["200 bytes", "half"])
+def test_p06_a_journal_that_lost_its_end_is_made_whole_or_refused(tmp_path: Path, cut: str) -> None:
+    with Cluster(tmp_path) as cluster:
+        cluster.pool()
+        for number in range(50):
+            assert cluster["n1"].add(f"c{number}", f"t/{number}").code == 0
+        before = cluster.level()
+        victim = cluster["n2"]
+        victim.kill()
+        _cut(victim, cut)
+        if cut == "200 bytes":
+            victim.start(30)
+        else:
+            with pytest.raises(ServerError, match="status 1"):
+                victim.start()
+            assert "cluster remove" in victim.log
+            assert "--join" in victim.log
+            assert cluster.ctl("cluster", "remove", "n2", server="n1").returncode == 0
+            shutil.rmtree(victim.data_dir)
+            victim.flags = ("--join", cluster["n1"].url, "--token-file", str(_token(cluster, tmp_path)))
+            victim.start(30)
+        assert cluster.level() == before
+
+
+def _token(cluster: Cluster, directory: Path) -> Path:
+    """An admin token that outlives the member whose directory holds the first one."""
+    made = cluster["n1"].ask("POST", "/v1/tokens", {"name": "joiner", "role": "admin"})
+    file = directory / "token"
+    file.write_text(made.json["secret"])
+    return file
+
+
+def _cut(member: MemberServer, how: str) -> None:
+    journal = max((member.data_dir / "journal").glob("*.log"))
+    data = journal.read_bytes()
+    used = len(data.rstrip(b"\0"))
+    with journal.open("rb+") as file:
+        file.truncate(used - 200 if how == "200 bytes" else used // 2)
+
+
+def _wait_for_socket(member: MemberServer) -> None:
+    deadline = time.monotonic() + 10
+    while not member.socket.exists():
+        assert time.monotonic() < deadline, member.log
+        time.sleep(0.02)
+    time.sleep(0.1)
