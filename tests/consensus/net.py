@@ -90,6 +90,9 @@ class Net:
         self.hosts: dict[str, Host] = {}
         self.up: set[frozenset[str]] = set()
         self.held: set[tuple[str, str]] = set()
+        self.apart: set[str] = set()
+        """Members that nobody can connect with."""
+
         self._queues: dict[tuple[str, str], deque[Message]] = {}
 
     # Members.
@@ -160,7 +163,11 @@ class Net:
 
     def connect(self, one: str, other: str) -> None:
         """Greet, as a wire does it: both ways, or not at all."""
-        if frozenset((one, other)) in self.up or other not in self._wanted(one) | self._wanted(other, one):
+        if (
+            self.apart & {one, other}
+            or frozenset((one, other)) in self.up
+            or other not in self._wanted(one) | self._wanted(other, one)
+        ):
             return
         left, right = self[one], self[other]
         for asked, asking, name in ((left, right, other), (right, left, one)):
