@@ -35,9 +35,9 @@ DIGEST_EVERY = 64
 
 LIMITS = Limits(
     tick_s=TICK_S,
-    segment_bytes=6_000,
-    cache_bytes=8_000,
-    keep_entries=50,
+    segment_bytes=3_000,
+    cache_bytes=4_000,
+    keep_entries=30,
     keep_bytes=1 << 20,
     apply_entries=16,
     batch_items=16,
@@ -57,6 +57,9 @@ class Yard(Protocol):
 
     def stops(self, process: Process) -> None:
         """A member that was removed stops."""
+
+    def counts(self, process: Process) -> None:
+        """A leader has taken in what its peers said of their journals."""
 
     def wants_snapshot(self, process: Process, leader: str) -> None:
         """A member needs the snapshot of a leader."""
@@ -157,18 +160,19 @@ class Process:
     def _watch(self, journal: Journal) -> None:
         """What the process promised before it must be there; what it drops now is seen."""
         self._promises.check(journal)
-        cut, reset = journal._cut, journal.reset
+        add, reset = journal.add, journal.reset
 
-        def watched_cut(index: int) -> None:
-            self.yard.laws.seen["truncations"] += 1
-            self._promises.truncates(index)
-            cut(index)
+        def watched_add(command: bytes, idx: int, term: int) -> None:
+            if journal.first <= idx <= journal.last and journal.term_at(idx) != term:
+                self.yard.laws.seen["truncations"] += 1
+                self._promises.truncates(idx)
+            add(command, idx, term)
 
         def watched_reset(index: int, term: int) -> None:
             reset(index, term)
             self._promises.begins_anew(index, term)
 
-        journal._cut = watched_cut  # type: ignore[method-assign]
+        journal.add = watched_add  # type: ignore[method-assign]
         journal.reset = watched_reset  # type: ignore[method-assign]
 
     def sends(self, name: str, message: Message) -> None:
@@ -256,6 +260,8 @@ class Process:
         if engine.is_leader and self._leads_in != engine.term:
             self._leads_in = engine.term
             self.yard.laws.begins(self.name, engine.term)
+        if engine.is_leader:
+            self.yard.counts(self)
         wanted = self.replica.wanted_snapshot
         if wanted is not None:
             self.yard.wants_snapshot(self, wanted)

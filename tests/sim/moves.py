@@ -47,11 +47,18 @@ class Moves:
 
     def replace(self) -> None:
         """A member's disk is gone: it comes back under its name, with another id."""
-        if self._busy or len(self._world.hosts) < 3:
+        if self._busy or self._sure_voters() < 3:
             return
         name = self._chance.choice(list(self._world.hosts))
         self._world.hosts[name].lose_data()
         self._remove(name, lambda _index: self._come_back(name))
+
+    def _sure_voters(self) -> int:
+        """How many voters there are that have their disks, as the newest state says; 0 while that is not sure."""
+        hosts, running = self._world.hosts, self._world.running()
+        members = max(running, key=lambda one: one.machine.applied).machine.members if running else ()
+        there = all(member.voter and member.name in hosts and not hosts[member.name].gone for member in members)
+        return len(members) if there else 0
 
     def hand_over(self) -> None:
         """The leader hands over, to a member or to whoever is best."""

@@ -110,8 +110,12 @@ class Pod:
         """The same call comes again, late, under another op: a caller that died is asked for once more."""
         item = Item(self.chance.randbytes(OP_BYTES), data)
         delay_s = self.chance.random() * LATE_S
-        self.town.timeline.after(delay_s, lambda: self.town.ask(item, LIMIT_S, lambda _end: None))
+        self.town.timeline.after(delay_s, lambda: self._ask_twin(item))
         self.town.history.note(call._replace(called_s=call.called_s - 1e-9, binding_s=call.start_s))
+
+    def _ask_twin(self, item: Item) -> None:
+        if self.active:
+            self.town.ask(item, LIMIT_S, lambda _end: None)
 
     def _ended(self, call: Call, end: End) -> None:
         now_s = self.town.timeline.now_s

@@ -10,7 +10,9 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
+from unittest.mock import patch
 
+from ipamd.consensus import compaction
 from ipamd.consensus.peers import Alone, Beginning, Gather
 from ipamd.core.commands import CreatePool, Expire, Found, Origin, encode_command
 from ipamd.core.entries import OP_BYTES, Item
@@ -42,6 +44,9 @@ COOLDOWN_S, TOMBSTONE_S = 2, 20
 PODS, NODES = 12, 3
 WORK_S, CALM_S, SETTLE_S = 15.0, 3.0, 4.0
 KEEP_HOUSE_S = 0.25
+COMPACTION_S = 0.2
+"""A run is short: the journal is trimmed as soon as there is anything to trim."""
+
 SHM = Path("/dev/shm")
 
 
@@ -165,6 +170,19 @@ class World:
             self.retire(process.name)
         process.end(quiet=False)
 
+    def counts(self, process: Process) -> None:
+        """What a leader takes for granted of a peer's journal, the peer has, on its disk."""
+        engine, journal = process.replica._engine, process.journal
+        for name in engine._raft.voters:
+            peer, match = self.process(name), engine.match_index(name)
+            if peer is None or not peer.alive or peer.replica._engine.term > engine.term or match <= 1:
+                continue
+            has = peer.journal
+            if match > has.durable or (
+                match >= max(has.first, journal.first) and has.term_at(match) != journal.term_at(match)
+            ):
+                raise Violation(f"{process.name} counts index {match} of {name}, whose journal does not have it")
+
     def wants_snapshot(self, process: Process, leader: str) -> None:
         """A member fetches a snapshot of the leader's, out of band."""
         fetch(self, process, leader)
@@ -269,7 +287,9 @@ class World:
             pod.active = False
         self.timeline.run(self.timeline.now_s + SETTLE_S)
         self.quiet = True
-        self.timeline.run(self.timeline.now_s + 1.0)
+        until_s = self.timeline.now_s + SETTLE_S
+        while self.timeline.now_s < until_s and len({one.machine.applied for one in self.running()}) != 1:
+            self.timeline.run(self.timeline.now_s + 0.2)
 
     def _judge(self) -> None:
         """The end: one leader, everybody at one index with one state, which the specification has too."""
@@ -327,7 +347,7 @@ def playground() -> Iterator[Path]:
 
 def simulate(seed: int, members: int | None = None) -> Result:
     """One run from one seed."""
-    with playground() as folder:
+    with playground() as folder, patch.object(compaction, "PAUSE_S", COMPACTION_S):
         world = World(seed, folder, members)
         violation = None
         try:
