@@ -38,6 +38,9 @@ class Board(Protocol):
     def now_s(self) -> float:
         """Monotonic seconds."""
 
+    def made(self, connection: Connection) -> None:
+        """A connection stands."""
+
     def up(self, connection: Connection) -> None:
         """It is known who is at the other end, and both sides have let the other in."""
 
@@ -94,6 +97,7 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The connection stands, with TLS if it has that."""
         self._transport = cast("asyncio.Transport", transport)
+        self._board.made(self)
         if self._board.secure:
             certificate: dict[str, Any] = transport.get_extra_info("peercert") or {}
             self._certified = member_of(certificate)

@@ -32,6 +32,9 @@ logger = logging.getLogger(__name__)
 _POLL_S = 0.005
 """How often a start or a stop looks whether it is through."""
 
+_LAST_TURNS = 5
+"""Turns of the loop in which closed connections end: TLS takes some."""
+
 
 class RaftNode:
     """The replicated log as the use cases see it (core.ports.Log). Once started it owns the state machine."""
@@ -316,8 +319,10 @@ class RaftNode:
 
 
 async def _end_tasks() -> None:
-    """Let what was cancelled end."""
+    """Let what was cancelled or closed end."""
     tasks = asyncio.all_tasks() - {asyncio.current_task()}
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
+    for _ in range(_LAST_TURNS):
+        await asyncio.sleep(0)

@@ -58,9 +58,10 @@ class TcpWire:
         self._chance = chance
         self._name = ""
         self._members: dict[str, Member] = {}
+        self._connections: set[Connection] = set()
         self._up: dict[str, Connection] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._strangers: dict[asyncio.Task[None], None] = {}
+        self._strangers: dict[asyncio.Task[None], socket.socket] = {}
         self._dialling: set[str] = set()
         self._dial_at_s: dict[str, float] = {}
         self._failures: dict[str, str] = {}
@@ -104,12 +105,12 @@ class TcpWire:
         return True
 
     def close(self) -> None:
-        """Close everything; what waits to go out still goes, as long as the loop runs."""
+        """Close everything at once. Who has something to say says it before."""
         self._closed = True
         for task in self._tasks:
             task.cancel()
-        for connection in list(self._up.values()):
-            connection.close()
+        for connection in list(self._connections):
+            connection.abort()
         self._listener.close()
 
     @property
@@ -122,6 +123,10 @@ class TcpWire:
     def now_s(self) -> float:
         """Monotonic seconds."""
         return self._clock.monotonic_s()
+
+    def made(self, connection: Connection) -> None:
+        """A connection stands; it is not known yet who is there."""
+        self._connections.add(connection)
 
     def told(self) -> None:
         """The member was told something."""
@@ -149,6 +154,7 @@ class TcpWire:
 
     def down(self, connection: Connection) -> None:
         """A connection is gone."""
+        self._connections.discard(connection)
         name = connection.peer.name if connection.peer else None
         if name is None or self._up.get(name) is not connection:
             return
@@ -172,12 +178,19 @@ class TcpWire:
                 continue
             accepted.setblocking(False)
             while len(self._strangers) >= self.limits.strangers:
-                next(iter(self._strangers)).cancel()
-                self._strangers.pop(next(iter(self._strangers)))
+                oldest = next(iter(self._strangers))
+                self._forget(oldest)
+                oldest.cancel()
                 self.ears.figures.bad_connections += 1
             task = self._spawn(self._admit(accepted))
-            self._strangers[task] = None
-            task.add_done_callback(lambda done: self._strangers.pop(done, None))
+            self._strangers[task] = accepted
+            task.add_done_callback(self._forget)
+
+    def _forget(self, task: asyncio.Task[None]) -> None:
+        """Somebody said who it is, or never will: a task that was cancelled may not even have begun."""
+        accepted = self._strangers.pop(task, None)
+        if accepted is not None and (task.cancelled() or not task.done()):
+            accepted.close()
 
     async def _admit(self, accepted: socket.socket) -> None:
         """Find out who came: there is a limit to how long that may take."""
@@ -195,7 +208,6 @@ class TcpWire:
             accepted.close()
         except asyncio.CancelledError:
             connection.abort()
-            accepted.close()
             raise
 
     # Who is looked for.

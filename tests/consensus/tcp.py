@@ -20,9 +20,9 @@ from ipamd.system import SystemClock
 from tests.consensus.listmachine import SNAPSHOTS, Full, ListMachine
 
 FAST = Limits(
-    election_min_s=0.3,
-    election_max_s=0.6,
-    leader_fallback_s=0.6,
+    election_min_s=0.5,
+    election_max_s=1.0,
+    leader_fallback_s=1.0,
     heartbeat_s=0.05,
     connection_s=1.0,
     handshake_s=1.0,
