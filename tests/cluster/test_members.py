@@ -6,6 +6,7 @@ import json
 import shutil
 import time
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -13,13 +14,15 @@ import pytest
 from tests.support.cluster import Cluster, MemberServer
 from tests.support.server import ServerError
 
+_numbers = count(4)
+
 
 @pytest.fixture
 def joined(three: Cluster, tmp_path: Path) -> Iterator[MemberServer]:
     """A fourth server, not started, that joins with an empty directory; in the end it is gone again."""
     token = three["n1"].ask("POST", "/v1/tokens", {"name": tmp_path.name[:60], "role": "admin"}).json["secret"]
     (tmp_path / "token").write_text(token)
-    name = f"m{len(three.members)}"
+    name = f"m{next(_numbers)}"
     member = three.make(name, "--join", three["n1"].url, "--token-file", str(tmp_path / "token"))
     yield member
     if member.is_running:

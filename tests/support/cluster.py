@@ -127,7 +127,7 @@ class MemberServer(Server):
     ) -> Got:
         """A CNI call over the node socket, as the plugin makes it. Raises Away."""
         own = {**cni_headers(container, pod), "Ipamd-Deadline-Ms": str(int(timeout_s * 1000)), **headers}
-        return self.ask("POST", f"/cni/v1/{verb}", cni_conf(pool), timeout_s, **own)
+        return self.ask("POST", f"/cni/v1/{verb}", cni_conf(pool, version="1.1.0"), timeout_s, **own)
 
     def add(self, container: str, pod: str, **more: Any) -> Got:
         """An ADD."""
