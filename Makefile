@@ -7,10 +7,13 @@ VENV ?= .venv
 ROUNDS ?= 0.1
 BIN := $(VENV)/bin
 
-.PHONY: demo test check format bench soak clean
+.PHONY: demo cluster test check format bench soak clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/python -m demo.story
+
+cluster: $(VENV)/.runtime
+	$(BIN)/python -m demo.cluster
 
 test: $(VENV)/.dev
 	ROUNDS=$(ROUNDS) $(BIN)/python -m pytest

@@ -209,7 +209,15 @@ async def _serve_use_cases(own: _Own, node: RaftNode, ends: Ends, stack: AsyncEx
     await services.start()
     if inside is not None:
         proposer = Proposer(node, clock, system.random_bytes)
-        comparing = Comparing(routed, proposer, inside=inside, peers=own.peers, clock=clock, fatal=ends.fatal)
+        comparing = Comparing(
+            routed,
+            proposer,
+            inside=inside,
+            peers=own.peers,
+            clock=clock,
+            fatal=ends.fatal,
+            every_s=config.digest_every_s,
+        )
         stack.push_async_callback(comparing.stop)
         comparing.start()
     return services

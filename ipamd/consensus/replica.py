@@ -126,7 +126,7 @@ class Replica:
         if self._abandoned or self.removed or self._full or engine.stalled:
             return False
         if engine.is_leader or engine.leader is None:
-            return engine.leads
+            return self.trouble is None  # another thread may ask in the middle of a step
         return engine.applied + self._limits.level_entries >= engine.guard.leader_committed
 
     @property

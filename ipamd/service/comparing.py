@@ -1,4 +1,4 @@
-"""Owns the comparison of states: each minute all members take a digest at one index, and look at each other's.
+"""Owns the comparison of states: every minute or so all members take a digest at one index, and look at each other's.
 
 Who differs from a majority stops, because nothing that it says can be trusted. Where there is no majority nobody knows
 who is right, and nothing is written any more until an operator has looked.
@@ -23,7 +23,6 @@ from ipamd.service.routing import RoutedLog
 
 logger = logging.getLogger(__name__)
 
-EVERY_S = 60.0
 _LOOK_S = 1.0
 _PATIENCE_S = 5.0
 _LATEST_S = 30.0
@@ -42,7 +41,7 @@ class Comparing:
         peers: Peers,
         clock: Clock,
         fatal: Callable[[str], None],
-        every_s: float = EVERY_S,
+        every_s: float,
     ) -> None:
         """`proposer` puts commands into this member's own log: its way is open when all others are closed."""
         self._routed, self._proposer, self._inside, self._peers = routed, proposer, inside, peers

@@ -36,6 +36,7 @@ class Config:
     raft_max_timeout_ms: int
     raft_heartbeat_ms: int
     raft_fallback_ms: int
+    digest_every_s: int
     first: Settings
     """The replicated settings that a new cluster starts with."""
 

@@ -215,4 +215,11 @@ TABLE: tuple[Setting, ...] = (
         Section.TIMING,
         "`raft-max-timeout-ms`",
     ),
+    Setting(
+        "digest-every-s",
+        kinds.integer("SECONDS", 1, 86_400),
+        "60",
+        "How often the leader has all members compare their states.",
+        Section.TIMING,
+    ),
 )
