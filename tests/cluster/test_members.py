@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.support.cluster import Cluster, MemberServer
-from tests.support.server import ServerError
+from tests.support.server import ServerError, free_port
 
 _numbers = count(4)
 
@@ -125,6 +129,177 @@ def test_a_stopped_leader_hands_over_first(three: Cluster, pool: str) -> None:
     next_leader = three.leader(others)
     assert next_leader.status()["term"] == term + 1
     assert others[0].add("c", "t/a", pool=pool).code == 0
+
+
+def test_one_becomes_three_and_one_again_without_a_pause(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, 1)
+    cluster["n1"].flags = ()
+    with cluster:
+        cluster.pool()
+        token = ("--token-file", str(cluster["n1"].token_file))
+        with writing(cluster["n1"]) as written:
+            for name in ("n2", "n3"):
+                cluster.make(name, "--join", cluster["n1"].url, *token).start()
+                _wait_for_vote(cluster, cluster[name])
+            assert {one["name"]: one["voter"] for one in cluster["n2"].status()["members"]} == {
+                "n1": True,
+                "n2": True,
+                "n3": True,
+            }
+            time.sleep(0.5)
+            for name in ("n2", "n3"):
+                assert cluster.ctl("cluster", "remove", name, server="n1").returncode == 0
+                process = cluster[name].process
+                assert process is not None
+                assert process.wait(10) == 0
+        assert [member["name"] for member in cluster["n1"].status()["members"]] == ["n1"]
+        last = cluster.ctl("cluster", "remove", "n1", server="n1")
+        assert (last.returncode, "the last member with a vote" in last.stderr) == (1, True)
+        assert written.failed == []
+        assert written.longest_s < 2.5
+        assert len(cluster["n1"].listed()) == written.done
+
+
+def test_one_without_certificates_needs_a_restart_with_them_first(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, 1)
+    first = cluster["n1"]
+    certificates, first.tls, first.flags = first.tls, (), ()
+    first.spawn()
+    try:
+        _wait_for(lambda: first.socket.exists() and first.ask("GET", "/readyz").status == 200)
+        cluster.pool()
+        assert first.add("c", "t/a").code == 0
+        add = ("cluster", "add", "n2", "--raft", "127.0.0.1:1", "--api", "https://127.0.0.1:2")
+        refused = cluster.ctl(*add, server="n1")
+        assert refused.returncode == 1
+        assert "started without certificates" in refused.stderr
+        first.stop()
+        first.tls = certificates
+        first.start()
+        joiner = cluster.make("n2", "--join", first.url, "--token-file", str(first.token_file)).start()
+        _wait_for_vote(cluster, joiner)
+        assert joiner.listed() == first.listed() != []
+        assert first.status()["members"][0]["api"] == first.url
+        first.stop()
+        first.tls = ()
+        with pytest.raises(ServerError, match="status 1"):
+            first.start()
+        assert "its cluster has others" in first.log.replace("member's cluster", "its cluster")
+    finally:
+        cluster.__exit__(None, None, None)
+
+
+def test_a_member_that_lost_its_disk_comes_back_under_another_id(three: Cluster, pool: str, tmp_path: Path) -> None:
+    assert three["n1"].add("c", "t/a", pool=pool).code == 0
+    victim = three["n3"]
+    before = {one["name"]: one["member_id"] for one in three["n1"].status()["members"]}
+    victim.kill()
+    shutil.rmtree(victim.data_dir)
+    victim.spawn()
+    _wait_for(lambda: "lost its data" in victim.log)
+    assert "ipamctl cluster remove n3, then --join" in victim.log
+    assert not victim.is_ready()
+    assert victim.cni("status", "c", pool=pool).code == 50
+    victim.kill()
+    shutil.rmtree(victim.data_dir, ignore_errors=True)
+    assert three.ctl("cluster", "remove", "n3", server="n1").returncode == 0
+    token = three["n1"].ask("POST", "/v1/tokens", {"name": "rejoin", "role": "admin"}).json["secret"]
+    (tmp_path / "token").write_text(token)
+    flags, victim.flags = victim.flags, ("--join", three["n1"].url, "--token-file", str(tmp_path / "token"))
+    victim.start()
+    _wait_for_vote(three, victim)
+    after = {one["name"]: one["member_id"] for one in three["n1"].status()["members"]}
+    assert after["n3"] != before["n3"]
+    assert {name: after[name] for name in ("n1", "n2")} == {name: before[name] for name in ("n1", "n2")}
+    assert victim.listed(pool, stale=False) == three["n1"].listed(pool)
+    victim.flags = flags
+    victim.restart()
+    three.level(pool)
+
+
+def test_a_member_that_moved_is_found_where_it_is_now(three: Cluster, pool: str) -> None:
+    moved = three["n2"]
+    moved.stop()
+    ports = moved.port, moved.raft_port
+    moved.port, moved.raft_port = free_port(), free_port()
+    advertised = ("--advertise-raft", f"127.0.0.1:{moved.raft_port}", "--advertise-url", moved.url)
+    flags, moved.flags = moved.flags, (*moved.flags, *advertised)
+    moved.start()
+    _wait_for(lambda: _shown(three, "n2")["raft"] == f"127.0.0.1:{moved.raft_port}")
+    assert _shown(three, "n2")["api"] == moved.url
+    assert three.ctl("cluster", "status", server="n1").returncode == 0
+    assert moved.add("c", "t/a", pool=pool).code == 0
+    moved.stop()
+    moved.port, moved.raft_port = ports
+    moved.flags = flags
+    moved.start()
+    _wait_for(lambda: _shown(three, "n2")["api"] == moved.url)
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (("--join", "{url}", "--token-file", "{empty}"), "does not take this member in"),
+        (("--join", "{url}", "--token-file", "{none}"), "cannot be read"),
+    ],
+)
+def test_who_may_not_join_is_told_why(three: Cluster, tmp_path: Path, flags: tuple[str, ...], sentence: str) -> None:
+    (tmp_path / "empty").write_text("ipamd_wrong\n")
+    places = {"url": three["n1"].url, "empty": str(tmp_path / "empty"), "none": str(tmp_path / "none")}
+    name = f"x{next(_numbers)}"
+    stranger = three.make(name, *(flag.format(**places) for flag in flags))
+    try:
+        with pytest.raises(ServerError, match="status 1"):
+            stranger.start()
+        assert sentence in stranger.log
+        assert "Traceback" not in stranger.log
+    finally:
+        del three.members[name]
+
+
+@dataclass
+class Written:
+    """What a writer did meanwhile."""
+
+    done: int = 0
+    failed: list[object] = field(default_factory=list)
+    longest_s: float = 0.0
+
+
+@contextmanager
+def writing(member: MemberServer) -> Iterator[Written]:
+    """ADDs through a member, one after the other, until the end of the block."""
+    written, stopping = Written(), threading.Event()
+
+    def write() -> None:
+        while not stopping.is_set():
+            began = time.monotonic()
+            got = member.add(f"w{written.done}", f"writer/{written.done}")
+            written.longest_s = max(written.longest_s, time.monotonic() - began)
+            if got.code != 0:
+                written.failed.append(got.body)
+                return
+            written.done += 1
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        yield written
+    finally:
+        stopping.set()
+        thread.join(30)
+
+
+def _shown(three: Cluster, name: str) -> dict[str, Any]:
+    members: list[dict[str, Any]] = three["n1"].status()["members"]
+    return next(member for member in members if member["name"] == name)
+
+
+def _wait_for(what: Callable[[], object], timeout_s: float = 20) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not what():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def _wait_for_vote(three: Cluster, member: MemberServer) -> None:

@@ -68,7 +68,14 @@ class MemberServer(Server):
         super().__init__(directory, *flags, name=name)
         self.shop = shop
         files = shop.files(name)
-        self.tls = ("--tls-cert", str(files.certificate), "--tls-key", str(files.key), "--tls-ca", str(files.authority))
+        self.tls: tuple[str, ...] = (
+            "--tls-cert",
+            str(files.certificate),
+            "--tls-key",
+            str(files.key),
+            "--tls-ca",
+            str(files.authority),
+        )
 
     @property
     def url(self) -> str:
