@@ -87,6 +87,8 @@ class Engine:
         self._raft.refrain()
         self._begin_at(self._machine.applied)
         self._sent = journal.last
+        self._told = 0
+        """The commit index that the peers were sent last: readers there wait for it."""
 
     def _begin_at(self, position: tuple[int, int]) -> None:
         """Begin where the state machine stands: nothing old is applied again."""
@@ -263,9 +265,10 @@ class Engine:
         return True
 
     def _send_new(self) -> None:
-        """Send at once what is new, or was asked for: pysyncobj would wait for the next heartbeat."""
-        if self.is_leader and (self._journal.last != self._sent or self.guard.behind):
-            self._sent = self._journal.last
+        """Send at once what is new, was asked for, or is committed now: pysyncobj would wait for the next heartbeat."""
+        new = (self._journal.last, self.committed)
+        if self.is_leader and (new != (self._sent, self._told) or self.guard.behind):
+            self._sent, self._told = new
             self.guard.behind = False
             self._raft.send_entries()
 

@@ -13,7 +13,7 @@ import msgspec
 from ipamd.consensus.peers import Hello, Message, Refusal
 from ipamd.core.names import InvalidName, check_name
 
-OPENING_BYTES: Final = 4096
+OPENING_BYTES: Final = 16 * 1024
 """The largest frame of somebody who has not said yet who it is."""
 
 _LENGTH_BYTES: Final = 4
@@ -93,6 +93,6 @@ def _check_hello(hello: Hello) -> None:
         check_name(hello.name, "member")
     except InvalidName as error:
         raise BadFrame(str(error)) from error
-    texts = (hello.member_id, hello.cluster_id or "", hello.raft, hello.api)
+    texts = (hello.member_id, hello.cluster_id or "", hello.raft, hello.api, *(raft for _, raft in hello.others))
     if max(map(len, texts)) > _TEXT_CHARACTERS:
         raise BadFrame(f"a Hello of {hello.name} with a text of more than {_TEXT_CHARACTERS} characters")

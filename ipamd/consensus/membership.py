@@ -99,7 +99,9 @@ class Membership:
     def hello(self) -> Hello:
         """What this member says first."""
         me, machine = self.me, self._machine
-        return Hello(FORMAT, me.name, me.member_id, machine.cluster_id, machine.applied[0], me.raft, me.api)
+        told = {hello.name: hello.raft for hello in self._hellos.values()}
+        others = tuple((one.name, told.get(one.name, one.raft)) for one in self.reached if one.name != me.name)
+        return Hello(FORMAT, me.name, me.member_id, machine.cluster_id, machine.applied[0], me.raft, me.api, others)
 
     def greet(self, hello: Hello) -> Refusal | None:
         """Why who says this is not let in; None: it is."""

@@ -240,9 +240,16 @@ class RaftNode:
         try:
             if not self._dead:
                 self._finish()
-            loop.run_until_complete(_end_tasks())
+            self._end_tasks(loop)
         finally:
             loop.close()
+
+    def _end_tasks(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Let the wire end. Somebody may still be stopping the loop: that ends nothing half-way."""
+        ending = loop.create_task(_end_others())
+        ending.add_done_callback(lambda _: loop.stop())
+        while not ending.done():
+            loop.run_forever()
 
     def _open(self) -> None:
         self._wire.open(self._wake_here, self._die)
@@ -318,7 +325,7 @@ class RaftNode:
         self._fatal(sentence)
 
 
-async def _end_tasks() -> None:
+async def _end_others() -> None:
     """Let what was cancelled or closed end."""
     tasks = asyncio.all_tasks() - {asyncio.current_task()}
     for task in tasks:

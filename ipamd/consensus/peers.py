@@ -33,6 +33,8 @@ class Hello(NamedTuple):
     applied: int
     raft: str
     api: str
+    others: tuple[tuple[str, str], ...] = ()
+    """Where it reaches the others, by name: two members that both moved find each other through a third."""
 
 
 class Why(StrEnum):

@@ -65,6 +65,7 @@ class TcpWire:
         self._dialling: set[str] = set()
         self._dial_at_s: dict[str, float] = {}
         self._failures: dict[str, str] = {}
+        self._hints: dict[str, str] = {}
         self._looked_s = 0.0
         self._wake: Callable[[], None]
         self._fail: Callable[[Exception], None]
@@ -149,6 +150,7 @@ class TcpWire:
             self.ears.disconnected(peer.name)
         self._up[peer.name] = connection
         self._failures.pop(peer.name, None)
+        self._hints |= {name: raft for name, raft in peer.others if name in self._members}
         logger.info("connected with %s", peer.name)
         self.ears.connected(peer)
 
@@ -203,7 +205,7 @@ class TcpWire:
                 await asyncio.shield(connection.ended)
         except (OSError, TimeoutError) as error:
             self.ears.figures.bad_connections += 1
-            logger.info("somebody came and did not say who it is: %s", _why(error))
+            logger.debug("somebody came and did not say who it is: %s", _why(error))
             connection.abort()
             accepted.close()
         except asyncio.CancelledError:
@@ -235,25 +237,32 @@ class TcpWire:
     async def _dial(self, member: Member) -> None:
         loop = asyncio.get_running_loop()
         connection = Connection(self, member.name)
-        host, _, port = member.raft.rpartition(":")
+        where = self._where(member)
+        host, _, port = where.rpartition(":")
         context = self._tls.client_of(member.name) if self._tls else None
         try:
             async with asyncio.timeout(self.limits.connection_s):
                 await loop.create_connection(lambda: connection, host.strip("[]"), int(port), ssl=context)
                 await asyncio.shield(connection.ended)
             if not connection.is_up and not connection.was_refused:
-                self._note_failure(member, "it closed the connection")
+                self._note_failure(member.name, where, "it closed the connection")
         except (OSError, TimeoutError, ValueError) as error:
             connection.abort()
-            self._note_failure(member, _why(error))
+            self._note_failure(member.name, where, _why(error))
         finally:
             self._dialling.discard(member.name)
             self._dial_later(member.name, REFUSED_S if connection.was_refused else 0.0)
 
-    def _note_failure(self, member: Member, why: str) -> None:
-        if self._failures.get(member.name) != why:
-            logger.info("cannot reach %s at %s: %s", member.name, member.raft, why)
-        self._failures[member.name] = why
+    def _where(self, member: Member) -> str:
+        """Where to look for a member: where the state has it or, after a failure there, where another one has."""
+        hint = self._hints.get(member.name, member.raft)
+        return hint if hint != member.raft and member.raft in self._failures.get(member.name, "") else member.raft
+
+    def _note_failure(self, name: str, where: str, why: str) -> None:
+        failure = f"cannot reach {name} at {where}: {why}"
+        if self._failures.get(name) != failure:
+            logger.info("%s", failure)
+        self._failures[name] = failure
 
     def _dial_later(self, name: str, least_s: float = 0.0) -> None:
         """With some spread, so that two do not dial each other in step."""
