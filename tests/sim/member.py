@@ -35,9 +35,9 @@ DIGEST_EVERY = 64
 
 LIMITS = Limits(
     tick_s=TICK_S,
-    segment_bytes=3_000,
-    cache_bytes=4_000,
-    keep_entries=30,
+    segment_bytes=2_000,
+    cache_bytes=3_000,
+    keep_entries=20,
     keep_bytes=1 << 20,
     apply_entries=16,
     batch_items=16,

@@ -60,11 +60,10 @@ class Moves:
         there = all(member.voter and member.name in hosts and not hosts[member.name].gone for member in members)
         return len(members) if there else 0
 
-    def hand_over(self) -> None:
-        """The leader hands over, to a member or to whoever is best."""
+    def hand_over(self, name: str | None) -> None:
+        """The leader hands over, to a member or (None) to whoever is best."""
         for process in self._world.running():
             if process.leads:
-                name = self._chance.choice([None, *self._world.hosts])
                 process.hear(partial(process.replica.hand_over, name))
 
     def settle(self) -> None:

@@ -30,12 +30,13 @@ Patches = list[tuple[Any, str, Any]]
 
 
 class Mutant(NamedTuple):
-    """What is taken out, and the size of the clusters in which that shows soonest (None: any)."""
+    """What is taken out, and in which clusters and with which faults that shows soonest."""
 
     without: str
     patches: Callable[[], Patches]
     members: int | None = 3
-    first_seed: int = 1
+    only: tuple[str, ...] = ()
+    """Kinds of faults to choose from; none: as the seed says."""
 
 
 class Hunt(NamedTuple):
@@ -110,7 +111,7 @@ def _counts_stale_acknowledgements() -> Patches:
     got = Guard._got_acknowledgement
 
     def believe(self: Any, name: str, message: Message) -> None:
-        got(self, name, message | {"term": self._raft.term})
+        got(self, name, message | {"term": max(message["term"], self._raft.term)})
 
     return [(Guard, "_got_acknowledgement", believe)]
 
@@ -169,14 +170,21 @@ def _no_crc() -> Patches:
     return [(survey, "decode_record", decode), (segments, "decode_record", decode)]
 
 
+CUTS = ("isolate", "split", "cut_both_ways", "cut_one_way", "pause")
+
 MUTANTS = {
     "h1": Mutant("the journal is synced before anything is acknowledged", _unsynced_journal),
     "h2": Mutant("term and vote are synced before they are used", _unsynced_vote),
     "h3": Mutant("a restart keeps the journal that is newer than the state", _restart_clears_newer),
     "h4": Mutant("the names of the journal's files are synced", _unsynced_names),
-    "h5": Mutant("entries that match stay where they are", _deletes_matching),
-    "h6": Mutant("a commit index counts as far as the logs are known to be one", _commits_unverified),
-    "h7": Mutant("an acknowledgement counts in its own term only", _counts_stale_acknowledgements, 5),
+    "h5": Mutant("entries that match stay where they are", _deletes_matching, 3, ("slow_link", "die_at_a_step")),
+    "h6": Mutant("a commit index counts as far as the logs are known to be one", _commits_unverified, 3, CUTS),
+    "h7": Mutant(
+        "an acknowledgement counts in its own term only",
+        _counts_stale_acknowledgements,
+        5,
+        (*CUTS, "slow_link", "hand_over"),
+    ),
     "h8": Mutant("a snapshot is checked before it is installed", _takes_broken_snapshots),
     "no-mark": Mutant("a DEL leaves a mark that refuses late ADDs", _no_mark, 1),
     "no-generation": Mutant("a release names a generation", _no_generation, 1),
@@ -199,7 +207,7 @@ def hunt(name: str, limit_s: float) -> Hunt:
     mutant, started_s = MUTANTS[name], time.monotonic()
     with without(name):
         for runs in count(1):
-            result = simulate(mutant.first_seed + runs - 1, mutant.members)
+            result = simulate(runs, mutant.members, mutant.only)
             took_s = time.monotonic() - started_s
             if result.violation is not None:
                 sentence = f"caught by seed {result.seed} with {result.members} members: {result.violation}"

@@ -289,11 +289,9 @@ class SimWire:
             self.host.hear(lambda: None if self.dead else self.ears.disconnected(name))
 
     def _reset(self, name: str, connection: Connection) -> None:
-        """Tell the other side that this one is gone, if the link lets it pass."""
-        if self._network.passes(self.name, name):
-            far = connection.far(self.name)
-            delay_s = self._network.delay_s(self.name, name)
-            self._network.timeline.after(delay_s, lambda: far.wire.drop(self.name, connection))
+        """Tell the other side that this one is gone: behind all that was sent."""
+        far = connection.far(self.name)
+        self._put(name, connection, self._network.timeline.now_s, lambda: far.wire.drop(self.name, connection))
 
     def drop(self, name: str, connection: Connection) -> None:
         """The other side closed it."""

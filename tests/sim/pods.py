@@ -124,6 +124,8 @@ class Pod:
             self.town.history.note(call._replace(returned_s=now_s, done=True, address=address))
         else:
             self.town.history.note(call._replace(returned_s=now_s))
+            if call.verb is not Verb.ADD and call.container == self.container:
+                self.container = None  # it may have ended: a runtime does not start that one again
         self.live()
 
     def _learn(self, call: Call, outcome: Outcome) -> str | None:

@@ -117,7 +117,7 @@ class Host:
 class World:
     """A run. `members` hosts make the cluster at its start."""
 
-    def __init__(self, seed: int, folder: Path, members: int | None = None) -> None:
+    def __init__(self, seed: int, folder: Path, members: int | None = None, only: tuple[str, ...] = ()) -> None:
         self.seed = seed
         self.folder = folder
         self.chance = random.Random(f"{seed} world")
@@ -133,7 +133,7 @@ class World:
         self.retired: list[Host] = []
         self.pods = [self._pod(number) for number in range(PODS)]
         self.moves = Moves(self)
-        self.faults = Faults(self)
+        self.faults = Faults(self, only)
         self.calm = False
         self.quiet = False
 
@@ -345,10 +345,10 @@ def playground() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def simulate(seed: int, members: int | None = None) -> Result:
-    """One run from one seed."""
+def simulate(seed: int, members: int | None = None, only: tuple[str, ...] = ()) -> Result:
+    """One run from one seed; `only`: the kinds of faults, where the seed is not to choose."""
     with playground() as folder, patch.object(compaction, "PAUSE_S", COMPACTION_S):
-        world = World(seed, folder, members)
+        world = World(seed, folder, members, only)
         violation = None
         try:
             world.run()
