@@ -249,7 +249,7 @@ class Guard(Transport):
         sent = self._raft.next_index(name)
         self._raft.deliver(name, message)
         if message["reset"]:
-            self.behind = True
+            self.behind |= message["next_node_idx"] > self._journal.first  # else only a snapshot helps: that takes time
         elif self._raft.next_index(name) < sent:
             self._raft.set_next_index(name, sent)
 

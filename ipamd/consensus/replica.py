@@ -123,7 +123,7 @@ class Replica:
     def level(self) -> bool:
         """Whether this member can serve: it leads, or has what its leader has but for what is on its way."""
         engine = self._engine
-        if self._abandoned or self.removed or self._full or engine.stalled:
+        if self._abandoned or self.removed or self._full or engine.stalled or engine.guard.lags_behind:
             return False
         if engine.is_leader or engine.leader is None:
             return self.trouble is None  # another thread may ask in the middle of a step

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from ipamd.consensus.failures import JournalFailed
 from ipamd.core.ports import Answer, Unavailable
-from tests.consensus.net import Net, answers
+from tests.consensus.net import LIMITS, Net, answers
 
 
 async def test_three_members_elect_one_leader_and_agree() -> None:
@@ -192,3 +195,31 @@ async def test_a_long_conflict_is_settled_in_few_rounds() -> None:
     net.run(0.5)
     assert net.machine("a").commands == net.machine(leader).commands
     assert len(net.machine("a").commands) == 40
+
+
+async def test_a_member_far_behind_waits_for_a_snapshot_and_goes_on_from_there() -> None:
+    net = Net(replace(LIMITS, segment_bytes=600, keep_entries=3))
+    net.cluster("abc")
+    net.lead("a")
+    net.stop("c")
+    for number in range(40):
+        await net.propose("a", b"%d" % number)
+        net.machine("a").durable = net.machine("a").applied[0]
+        net.run(0.05)
+    net.run(6)
+    assert net["a"]._journal.first > 20
+    net.start("c")
+    net.run(1)
+    assert net["c"].wanted_snapshot == net["c"].status.leader == "a"
+    assert not net["c"].level
+    net.machine("a").save("snapshot")
+    net["c"].install(Path("snapshot"))
+    assert net["c"].figures.snapshots == 1
+    waiters = await net.propose("a", b"after")
+    net.run(0.3)
+    assert isinstance((await answers(waiters))[0], Answer)
+    assert net.machine("c").commands == net.machine("a").commands
+    assert net["c"].wanted_snapshot is None
+    assert net["c"].level
+    net["c"].install(Path("snapshot"))
+    assert net["c"].figures.snapshots == 1
