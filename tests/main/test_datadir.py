@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ipamd.beginning import own_member
 from ipamd.core.model import Role
 from ipamd.datadir import (
     ADMIN_TOKEN_FILE,
@@ -93,7 +94,8 @@ def test_an_admin_token_that_is_none_is_refused(tmp_path: Path, content: str) ->
 
 def test_a_cluster_is_founded_with_this_member_and_the_first_values() -> None:
     config = load({"cooldown_s": "9", "member_name": "n1"}, {}, Host("h", is_container=False))
-    command = found_command(config, WHO, b"digest", 5, bytes)
+    own = own_member(config, WHO)
+    command = found_command(config, (own,), b"digest", 5, bytes)
     assert command.settings.cooldown_s == 9
     assert [(member.name, member.member_id, member.api) for member in command.members] == [
         ("n1", WHO.member_id, "http://127.0.0.1:7480")
