@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -111,6 +112,13 @@ def test_outcomes_are_kept_as_long_as_their_item_says(driver: Driver) -> None:
     driver.apply(driver.item(Expire(ORIGIN), keep_ms=0))
     assert driver.rows("SELECT * FROM ops") == []
     assert driver.machine.next_due_log_ms is None
+
+
+def test_an_outcome_goes_when_it_is_due_though_nobody_asked_when_that_is(driver: Driver) -> None:
+    driver.apply(driver.item(pool("p", "192.0.2.0/24"), keep_ms=5_000))
+    driver.log_ms = 6_000
+    driver.apply(driver.item(Expire(ORIGIN), keep_ms=0))
+    assert driver.rows("SELECT * FROM ops") == []
 
 
 def test_of_keyed_outcomes_the_oldest_go_first(tmp_path: Path) -> None:
@@ -231,10 +239,16 @@ def test_a_dropped_pool_leaves_no_rows_behind(driver: Driver) -> None:
     assert stored.created
 
 
-def test_checkpoint_names_what_is_applied_whether_or_not_a_reader_holds_it_up(driver: Driver) -> None:
+def test_a_checkpoint_is_durable_whether_or_not_a_reader_holds_it_up(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", synced.append)
     driver.run(pool("p", "192.0.2.0/24"))
     with driver.state.snapshot() as snapshot:
         driver.run(add("t/a"))
         assert driver.machine.checkpoint() == 3
+        assert len(synced) == 1  # SQLite could not fold in what came after the reader's moment
         assert snapshot.applied_index == 2
     assert driver.machine.checkpoint() == 3
+    assert len(synced) == 1
