@@ -22,6 +22,9 @@ from ipamd.service.request import Key, Request
 JSON = "application/json; charset=utf-8"
 MAX_KEY = 128
 
+_MISSING = "this needs a token, and none was sent (Authorization: Bearer TOKEN; ipamctl and the plugin: token-file)"
+_UNKNOWN = "the token that was sent is unknown, revoked or expired"
+
 
 def endpoint(services: Services, access: Access, route: Route) -> WebHandler:
     """The aiohttp handler of a route."""
@@ -50,7 +53,7 @@ def admit(services: Services, access: Access, request: web.Request, least: Least
     if caller is None:
         if least is Least.ANYBODY:
             return NOBODY
-        raise ApiError("unauthorized", "this needs a valid token: Authorization: Bearer TOKEN")
+        raise ApiError("unauthorized", _MISSING if headers.get("Authorization") is None else _UNKNOWN)
     if not caller.may(least, nodes):
         raise ApiError("forbidden", f"the role {caller.role} may not do this; it takes {least.name.lower()}")
     return caller

@@ -32,6 +32,7 @@ async def test_a_node_is_shown_with_all_that_it_holds_and_can_be_emptied(stack: 
     assert (await stack.ask("POST", "/v1/nodes/box/release", {}, headers=key)).json == first.json
     assert (await stack.ask("POST", "/v1/nodes/box/release", {})).json["released"] == 0
     assert (await stack.ask("GET", "/v1/nodes/other")).json["bound"] == 1
+    check_problem(await stack.ask("POST", "/v1/nodes/bxo/release", {}), "not_found")
 
 
 async def test_a_node_can_be_renamed_and_forgotten(stack: Stack) -> None:
@@ -102,8 +103,8 @@ async def test_a_secret_is_told_once(stack: Stack) -> None:
         ({"name": "a", "role": "root"}, "role"),
         ({"name": "a"}, "role"),
         ({"name": "a/b", "role": "reader"}, "name"),
-        ({"name": "a", "role": "node"}, "node"),
-        ({"name": "a", "role": "reader", "node": "n"}, "node"),
+        ({"name": "a", "role": "node"}, "needs node"),
+        ({"name": "a", "role": "reader", "node": "n"}, "not with reader"),
         ({"name": "a", "role": "reader", "ttl_s": -5}, "ttl_s"),
     ],
 )

@@ -73,8 +73,8 @@ async def check_route(stack: Stack, route: Route) -> None:
     check_problem(answers[1], "method_not_allowed")
     assert route.method in answers[1].headers["Allow"], named(route)
     if route.least is not Least.ANYBODY:
-        check_problem(answers[2], "unauthorized")
-        check_problem(answers[3], "unauthorized")
+        assert "unknown, revoked or expired" in check_problem(answers[2], "unauthorized")["detail"]
+        assert "none was sent" in check_problem(answers[3], "unauthorized")["detail"]
         assert answers[3].headers["WWW-Authenticate"].startswith("Bearer")
 
 
