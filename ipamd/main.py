@@ -66,7 +66,8 @@ FOUND_S = 20.0
 RETRY_S = 0.2
 
 
-@click.group()
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="ipamd")
 def main() -> None:
     """A replicated IPAM server for CNI plugins."""
 

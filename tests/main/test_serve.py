@@ -366,6 +366,8 @@ def test_doctor_wants_a_data_directory(tmp_path: Path, path: str) -> None:
 
 def test_version_says_both() -> None:
     assert ipamd("version").stdout.startswith("ipamd 0.")
+    assert ipamd("--version").stdout.startswith("ipamd, version 0.")
+    assert "Usage:" in ipamd("serve", "-h").stdout
 
 
 def test_any_free_port_is_told(tmp_path: Path) -> None:
