@@ -196,7 +196,7 @@ def test_settings_are_changed_by_name(ask, peer):
     peer.on("GET", "/v1/settings", settings)
     peer.on("PUT", "/v1/settings", settings)
     assert "cooldown_s" in ask("settings", "show").stdout
-    assert ask("settings", "set", "inline_pools=false", "cooldown_s=5", "reclaim=after:60").exit_code == 0
+    assert ask("settings", "set", "inline_pools=false", "cooldown-s=5", "reclaim=after:60").exit_code == 0
     assert peer.last.body == {"inline_pools": False, "cooldown_s": 5, "reclaim": "after:60"}
 
 

@@ -30,5 +30,6 @@ def release(session: Session, /, pool: str, pod_ref: str, **query: Any) -> None:
     if answer and answer.get("released") is False:
         if session.output != "table":
             session.show(answer, table)
-        raise Refused(f"{pool}: {pod_ref} is kept: {answer.get('reason', 'stale')}, it has been bound anew since")
+        reason = answer.get("reason", "stale")
+        raise Refused(f"{pool}: {pod_ref} is kept: {reason}, the container or generation named is not the current one")
     session.show(answer, table)
