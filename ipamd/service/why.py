@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ipamd.core.addresses import Address
 from ipamd.core.commands import Add, PoolRequest
 from ipamd.core.intervals import count
-from ipamd.core.model import Owner, Pool, Range, Strategy
+from ipamd.core.model import Owner, Pool, Range
 from ipamd.core.outcomes import Granted, GrantedAddress, Refused
 from ipamd.core.ports import Snapshot
 from ipamd.service.exhaustion import describe, excluded_of
@@ -99,8 +99,7 @@ def _way(snapshot: Snapshot, pool: Pool, add: Add, address: Address, holds: Coll
         return "which it had last"
     if cooling is not None:
         return "which has cooled longest, because nothing else is free"
-    drawn = ", drawn anew each time" if pool.definition.strategy is Strategy.RANDOM else ""
-    return f"by strategy {pool.definition.strategy}{drawn}"
+    return f"by strategy {pool.definition.strategy}"
 
 
 def _rehearsed(snapshot: Snapshot, add: Add, wall_ms: int) -> Granted:
