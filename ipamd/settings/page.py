@@ -22,9 +22,9 @@ All mistakes are reported together before a port is opened; the exit status is t
 _NOTES = {
     Section.MEMBER: "",
     Section.FIRST: "These are replicated: they count once, when a new cluster is founded. Later `ipamctl settings set`"
-    " or `PUT /v1/settings` changes them, for all members; there the names have underscores, though `ipamctl` takes both.\n\n"
-    "Kept, but without effect until there is a node agent: `reclaim`, `node-lost-s`, `evidence-grace-s`; until there are the"
-    " dialects of whereabouts and host-local: `inline-pools`.\n",
+    " or `PUT /v1/settings` changes them, for all members; there the names have underscores, though `ipamctl` takes"
+    " both.\n\nKept, but without effect until there is a node agent: `reclaim`, `node-lost-s`, `evidence-grace-s`; until"
+    " there are the dialects of whereabouts and host-local: `inline-pools`.\n",
     Section.TIMING: "",
 }
 
