@@ -23,8 +23,8 @@ _NOTES = {
     Section.MEMBER: "",
     Section.FIRST: "These are replicated: they count once, when a new cluster is founded. Later `ipamctl settings set`"
     " or `PUT /v1/settings` changes them, for all members; there the names have underscores, though `ipamctl` takes"
-    " both.\n\nKept, but without effect until there is a node agent: `reclaim`, `node-lost-s`, `evidence-grace-s`; until"
-    " there are the dialects of whereabouts and host-local: `inline-pools`.\n",
+    " both.\n\nKept, but without effect until there is a node agent: `reclaim`, `node-lost-s`, `evidence-grace-s`;"
+    " until there are the dialects of whereabouts and host-local: `inline-pools`.\n",
     Section.TIMING: "",
 }
 
