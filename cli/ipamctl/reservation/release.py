@@ -16,7 +16,7 @@ from ipamctl.session import Session, Verb
 @click.argument("pool")
 @click.argument("pod_ref")
 @click.option("--ifname", metavar="INTERFACE", help="Only this interface of the pod.")
-@click.option("--container-id", metavar="ID", help="Only while it is bound to this container.")
+@click.option("--container-id", metavar="ID", help="Only while it is bound to this container; the whole id.")
 @click.option("--generation", type=int, help="Only while the attachment has this generation.")
 @click.option("--force", is_flag=True, help="Even if it is bound.")
 @click.pass_obj
