@@ -258,6 +258,14 @@ class Cursor:
 
 
 @dataclass(frozen=True, slots=True)
+class GenerationFloor:
+    """The highest generation of what a pool has freed: new attachments begin above it, so that none comes twice."""
+
+    pool_id: int
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
 class Tombstone:
     """The mark that a DEL leaves: an ADD of this attachment that started no later is refused."""
 

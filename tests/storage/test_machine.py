@@ -231,8 +231,9 @@ def test_dropping_what_is_not_there_is_a_contradiction(driver: Driver) -> None:
 
 def test_a_dropped_pool_leaves_no_rows_behind(driver: Driver) -> None:
     driver.run(pool("p", "192.0.2.0/24", "2001:db8::/64", strategy="round-robin"), add("t/a"))
+    driver.run(Release(ORIGIN, "p", "t/a", force=True), add("t/b"))
     driver.run(DropPool(ORIGIN, "p", force=True))
-    for table in ("ranges", "excludes", "free_spans", "cursors", "addresses", "attachments", "reservations"):
+    for table in ("ranges", "excludes", "free_spans", "cursors", "generation_floors", "addresses", "attachments", "reservations"):
         assert driver.rows(f"SELECT * FROM {table}") == [], table
     stored = driver.run(pool("p", "192.0.2.0/24"))[0]
     assert isinstance(stored, PoolStored)
