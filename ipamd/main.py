@@ -27,6 +27,7 @@ from ipamd.consensus.files import OsFiles
 from ipamd.consensus.limits import Limits
 from ipamd.consensus.lock import lock_data_dir
 from ipamd.consensus.node import RaftNode
+from ipamd.consensus.survey import WAY_OUT
 from ipamd.core.commands import encode_command
 from ipamd.core.entries import OP_BYTES, Item
 from ipamd.core.ports import State, Unavailable
@@ -208,15 +209,22 @@ def _exit(status: int) -> NoReturn:
 
 async def _found_if_new(config: Config, identity: Identity, node: RaftNode, state: State) -> None:
     """Found a cluster of this member, if it has none. Raises DataDirError, Unavailable."""
-    with state.snapshot() as snapshot:
-        if snapshot.cluster_id() is not None:
-            return
+    if _has_cluster(state):
+        return
+    await node.wait_ready(FOUND_S)
+    if _has_cluster(state):  # the journal had it: the database was gone, and has been made anew
+        logger.warning("the state was made anew from the journal")
+        return
     secret = admin_secret(config.data_dir, lambda: new_secret(system.random_bytes))
     wall_ms = system.SystemClock().wall_ms()
     command = found_command(config, identity, digest_of(secret), wall_ms, system.random_bytes)
-    await node.wait_ready(FOUND_S)
     await node.propose(Item(system.random_bytes(OP_BYTES), encode_command(command)), FOUND_S)
     logger.info("founded a cluster", extra={"member": identity.member_name})
+
+
+def _has_cluster(state: State) -> bool:
+    with state.snapshot() as snapshot:
+        return snapshot.cluster_id() is not None
 
 
 def _services(config: Config, node: RaftNode, state: State) -> Services:
@@ -293,7 +301,7 @@ def doctor(data_dir: Path) -> None:
     """
     try:
         with lock_data_dir(_existing(data_dir)):
-            journal = read_facts(data_dir / datadir.JOURNAL_DIRECTORY, OsFiles())
+            journal = read_facts(_journal_of(data_dir), OsFiles())
             found = examine(data_dir, JournalFacts(journal.first, journal.last, journal.term_at))
             where = position(data_dir)
     except REFUSALS as error:
@@ -342,6 +350,14 @@ def _existing(data_dir: Path) -> Path:
     if not (data_dir / DATABASE_FILE).is_file():
         raise DataDirError(f"{data_dir} is no data directory of ipamd: it has no {DATABASE_FILE}")
     return data_dir
+
+
+def _journal_of(data_dir: Path) -> Path:
+    """The directory of the journal. Raises DataDirError."""
+    directory = data_dir / datadir.JOURNAL_DIRECTORY
+    if not directory.is_dir():
+        raise DataDirError(f"{directory} is missing, and the state alone is not whole; {WAY_OUT}")
+    return directory
 
 
 if __name__ == "__main__":

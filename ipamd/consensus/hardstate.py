@@ -56,7 +56,8 @@ def read_ballot(directory: Path, files: Files) -> Ballot | None:
     if ballot is None:
         raise StartRefused(
             f"{directory / NAME} (this member's term and vote) is damaged: without it the member could vote twice; "
-            "restore it from a backup, or remove the data directory and let the member join its cluster anew"
+            "put the whole data directory back from a copy, or, if other members have the state, remove it and let "
+            "this member join anew"
         )
     return ballot
 

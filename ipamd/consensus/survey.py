@@ -15,7 +15,10 @@ from ipamd.consensus.files import Files
 from ipamd.consensus.records import FORMAT, MARK, Record, decode_head, decode_record
 from ipamd.consensus.segments import SUFFIX, Contents
 
-WAY_OUT = "restore this member from a backup, or remove its data directory and let it join its cluster anew"
+WAY_OUT = (
+    "put the whole data directory back from a copy, or, if other members have the state, remove it and let this member "
+    "join anew"
+)
 
 
 class Finding(NamedTuple):

@@ -37,6 +37,6 @@ def told_of_damage(path: Path) -> Iterator[None]:
         raise StorageError(f"{path} cannot be opened: {error}") from error
     except sqlite3.DatabaseError as error:
         raise Broken(
-            f"{path} is damaged ({error}): restore this member from a backup, or remove its data directory and let it "
-            "join its cluster anew"
+            f"{path} is damaged ({error}): put the whole data directory back from a copy, or move {path.name}* aside, "
+            "which the next start makes anew from the journal if that reaches back to its beginning"
         ) from error
