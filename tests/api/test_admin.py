@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from tests.api.test_shapes import check_problem
@@ -55,6 +57,15 @@ async def test_settings_that_are_left_out_stay(stack: Stack) -> None:
     assert (await stack.ask("GET", "/v1/settings")).json == done.json
     await stack.pool()
     assert (await stack.ask("GET", "/v1/pools/p")).json["cooldown_s"] == 7
+
+
+async def test_settings_that_are_changed_at_once_are_all_kept(stack: Stack) -> None:
+    for turn in range(5):
+        wanted = {"cooldown_s": 10 + turn, "tombstone_s": 20 + turn, "node_lost_s": 30 + turn, "events_days": 40 + turn}
+        asked = (stack.ask("PUT", "/v1/settings", {name: value}) for name, value in wanted.items())
+        assert [got.status for got in await asyncio.gather(*asked)] == [200] * len(wanted)
+        now = (await stack.ask("GET", "/v1/settings")).json
+        assert {name: now[name] for name in wanted} == wanted
 
 
 @pytest.mark.asyncio(loop_scope="module")
