@@ -61,7 +61,13 @@ def admit(services: Services, access: Access, request: web.Request, least: Least
 
 def _refuse_foreign_pages(origin: str | None, host: str | None) -> None:
     """A browser names the page that sends a request: one of another site has no business here."""
-    if origin is not None and urlsplit(origin).netloc != (host or ""):
+    if origin is None:
+        return
+    try:
+        is_own = urlsplit(origin).netloc == (host or "")
+    except ValueError:  # brackets without an IPv6 address between them
+        is_own = False
+    if not is_own:
         raise ApiError("forbidden", "a page of another origin may not use this API")
 
 
