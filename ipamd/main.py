@@ -141,7 +141,7 @@ async def _running(config: Config) -> AsyncIterator[None]:
         with told_of_damage(config.data_dir / DATABASE_FILE):
             database = open_database(config.data_dir)
             stack.callback(database.close)
-            state = SqliteState(database)
+            state = SqliteState(database, fatal=_fatal)
             stack.callback(state.close)
             _settle_node_name(config, identity, state)
             machine = SqliteMachine(database)
@@ -197,7 +197,7 @@ def _raft_node(config: Config, machine: SqliteMachine) -> RaftNode:
 
 
 def _fatal(sentence: str) -> None:
-    """Called in the Raft thread when nothing can be trusted any more: no clean-up, which would trust it again."""
+    """Called in any thread when nothing can be trusted any more: no clean-up, which would trust it again."""
     logger.critical("%s", sentence)
     _exit(EXIT_FATAL)
 

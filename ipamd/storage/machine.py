@@ -9,6 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Final
 
 from ipamd.core.commands import decode_command
@@ -21,7 +22,7 @@ from ipamd.storage.catalogue import Catalogue
 from ipamd.storage.compiled import sql, value
 from ipamd.storage.database import Database
 from ipamd.storage.deadlines import Deadlines
-from ipamd.storage.errors import Broken, DiskFull
+from ipamd.storage.errors import Broken, DiskFull, damage, is_damage
 from ipamd.storage.ops import MAX_KEYED, Ops
 from ipamd.storage.retention import Retention
 from ipamd.storage.tables import meta
@@ -37,13 +38,15 @@ _FULL: Final = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE)
 
 
 @contextmanager
-def _told_of_full_disk() -> Iterator[None]:
-    """What SQLite raises where no space is left becomes DiskFull."""
+def _told_of_disk(path: Path) -> Iterator[None]:
+    """What SQLite raises where no space is left becomes DiskFull, and for a damaged file Broken."""
     try:
         yield
-    except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode in _FULL:
+    except sqlite3.DatabaseError as error:
+        if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) in _FULL:
             raise DiskFull("no space is left for the state database") from error
+        if is_damage(error):
+            raise damage(path, error) from error
         raise
 
 
@@ -89,7 +92,7 @@ class SqliteMachine:
     def apply(self, entries: Sequence[LogEntry]) -> list[Applied]:
         """Apply entries in one transaction. Raises DiskFull where it may be tried again; all else is fatal."""
         try:
-            with _told_of_full_disk():
+            with _told_of_disk(self._database.path):
                 self._connection.execute("BEGIN IMMEDIATE")
                 applied = [one for entry in entries for one in self._apply_entry(entry)]
                 view = self._view
@@ -103,7 +106,7 @@ class SqliteMachine:
 
     def checkpoint(self) -> int:
         """Make what is applied durable; the index up to which it surely is. Raises DiskFull."""
-        with _told_of_full_disk():
+        with _told_of_disk(self._database.path):
             busy, pages, written = self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
         if busy or written < pages:  # a reader still needs the database file as it was
             self._database.sync_wal()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from ipamd.core.model import AssignedAddress, Node, Settings
 from ipamd.core.outcomes import Code, PoolStored, Refused, SettingsStored
 from ipamd.core.ports import LogEntry, StateMachine
 from ipamd.storage.errors import Broken, DiskFull
+from ipamd.storage.snapshot import SqliteState
 from tests.core.world import ORIGIN, addresses, definition, granted
 from tests.storage.driver import Driver
 from tests.storage.pods import add, delete, pool
@@ -233,7 +236,16 @@ def test_a_dropped_pool_leaves_no_rows_behind(driver: Driver) -> None:
     driver.run(pool("p", "192.0.2.0/24", "2001:db8::/64", strategy="round-robin"), add("t/a"))
     driver.run(Release(ORIGIN, "p", "t/a", force=True), add("t/b"))
     driver.run(DropPool(ORIGIN, "p", force=True))
-    for table in ("ranges", "excludes", "free_spans", "cursors", "generation_floors", "addresses", "attachments", "reservations"):
+    for table in (
+        "ranges",
+        "excludes",
+        "free_spans",
+        "cursors",
+        "generation_floors",
+        "addresses",
+        "attachments",
+        "reservations",
+    ):
         assert driver.rows(f"SELECT * FROM {table}") == [], table
     stored = driver.run(pool("p", "192.0.2.0/24"))[0]
     assert isinstance(stored, PoolStored)
@@ -253,3 +265,22 @@ def test_a_checkpoint_is_durable_whether_or_not_a_reader_holds_it_up(
         assert snapshot.applied_index == 2
     assert driver.machine.checkpoint() == 3
     assert len(synced) == 1
+
+
+def test_a_damaged_page_is_told_with_the_way_out_by_whoever_meets_it(driver: Driver) -> None:
+    driver.run(pool("p", "192.0.2.0/24"), add("t/a"))
+    page_bytes = int(str(driver.rows("PRAGMA page_size")[0][0]))
+    root = int(str(driver.rows("SELECT rootpage FROM sqlite_master WHERE name = 'nodes'")[0][0]))
+    driver.close()
+    with driver.database.path.open("r+b") as file:
+        file.seek((root - 1) * page_bytes)
+        file.write(b"\xff" * page_bytes)
+    driver.open()
+    way_out = f"{driver.database.path} is damaged .*: put the whole data directory back"
+    with pytest.raises(Broken, match=way_out):
+        driver.run(add("t/b", node="n2"))
+    told: list[str] = []
+    with pytest.raises(sqlite3.DatabaseError), SqliteState(driver.database, fatal=told.append).snapshot() as snapshot:
+        snapshot.nodes("", 1)
+    assert len(told) == 1
+    assert re.match(way_out, told[0])
