@@ -32,7 +32,7 @@ bench: $(VENV)/.runtime
 	$(BIN)/python -m bench $(BENCH)
 
 soak: $(VENV)/.dev
-	ROUNDS=1 $(BIN)/python -m pytest tests/kill
+	ROUNDS=1 $(BIN)/python -m pytest -s tests/kill tests/consensus/test_kill.py
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

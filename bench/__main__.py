@@ -11,7 +11,7 @@ import click
 
 from bench import http, plugin, scale
 from bench.figures import Figure, show
-from tests.support.server import Server
+from bench.servers import running
 
 PARTS = ("plugin", "http", "scale")
 
@@ -21,7 +21,7 @@ def figures(part: str, folder: Path, reservations: int) -> Iterator[Figure]:
     if part == "scale":
         yield from scale.measure(folder, reservations)
         return
-    with Server(folder) as server:
+    with running(folder) as (server,):
         yield from plugin.measure(server, folder) if part == "plugin" else http.measure(server)
 
 

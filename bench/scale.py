@@ -11,6 +11,7 @@ from bench.figures import Figure, middle_ms
 from bench.load import Job, send
 from bench.pools import make
 from bench.prefill import Prefill
+from bench.servers import running
 from tests.support.server import Server
 
 SMALL = 1_000
@@ -22,10 +23,11 @@ POOL, SUBNET = "bench-size", "10.0.0.0/8"
 
 def measure(folder: Path, large: int) -> Iterator[Figure]:
     """Two servers beside each other, of which one holds `large` reservations, the other a thousand."""
-    with filled(folder / "small", SMALL) as few, filled(folder / "large", large) as many:
-        yield from applied(few, many, large)
-        few.start()
-        many.start()
+    small_folder, large_folder = folder / "small", folder / "large"
+    fill(small_folder, SMALL)
+    fill(large_folder, large)
+    yield from applied(small_folder, large_folder, large)
+    with running(small_folder, large_folder) as (few, many):
         yield from alone(few, many, large)
         yield from together(few, many, large)
         memory = resident_mib(many)
@@ -33,22 +35,21 @@ def measure(folder: Path, large: int) -> Iterator[Figure]:
         yield from families(few)
 
 
-def filled(folder: Path, count: int) -> Server:
-    """A stopped server with a pool that has `count` reservations."""
+def fill(folder: Path, count: int) -> None:
+    """The data directory of a stopped server, with a pool that has `count` reservations."""
     folder.mkdir()
-    server = Server(folder).start()
-    make(server, POOL, SUBNET)
-    server.stop()
-    with Prefill(server.data_dir) as prefill:
-        for _ in prefill.add(POOL, count, "fill"):
-            pass
-    return server
+    with running(folder) as (server,):
+        make(server, POOL, SUBNET)
+        server.stop()
+        with Prefill(server.data_dir) as prefill:
+            for _ in prefill.add(POOL, count, "fill"):
+                pass
 
 
-def applied(few: Server, many: Server, large: int) -> Iterator[Figure]:
+def applied(small_folder: Path, large_folder: Path, large: int) -> Iterator[Figure]:
     """What an ADD takes to be decided and written, in batches of 200, in turn in both databases."""
     costs: dict[str, list[float]] = {"few": [], "many": []}
-    with Prefill(few.data_dir) as small, Prefill(many.data_dir) as big:
+    with Prefill(small_folder / "data") as small, Prefill(large_folder / "data") as big:
         for turn in range(TURNS):
             for name, prefill in (("few", small), ("many", big)):
                 costs[name] += prefill.add(POOL, TOGETHER, f"apply{turn}")

@@ -287,7 +287,11 @@ def read_stdin() -> bytes:
     left = MAX_STDIN_BYTES + 1
     try:
         while left > 0:
-            part = posix.read(0, min(left, 65536))
+            try:
+                part = posix.read(0, min(left, 65536))
+            except BlockingIOError:
+                time.sleep(0.005)
+                continue
             if not part:
                 return b"".join(parts)
             parts.append(part)

@@ -118,8 +118,13 @@ def _token(config: Config) -> str | None:
 async def found(config: Config, node: RaftNode, state: State) -> None:
     """Found the cluster if this member is its first leader; returns once it is founded. Raises DataDirError."""
     secret: str | None = None
-    while not _is_founded(state):
-        if not node.status().is_leader:
+    was_empty = False
+    while True:
+        leads = node.status().is_leader  # asked first: a leader has applied all that its journal had
+        if _is_founded(state):
+            break
+        was_empty = True
+        if not leads:
             await asyncio.sleep(_LOOK_S)
             continue
         secret = secret or admin_secret(config.data_dir, lambda: new_secret(system.random_bytes))
@@ -131,6 +136,8 @@ async def found(config: Config, node: RaftNode, state: State) -> None:
             logger.info("not founded yet: %s", error.detail)
     if secret is not None:
         _settle(config, state, digest_of(secret))
+    elif was_empty and len(node.members) == 1:
+        logger.warning("the state was made anew from the journal")
 
 
 def _is_founded(state: State) -> bool:

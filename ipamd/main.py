@@ -21,6 +21,7 @@ from ipamd.consensus.facts import read_facts
 from ipamd.consensus.failures import JournalFailed, StartRefused
 from ipamd.consensus.files import OsFiles
 from ipamd.consensus.lock import lock_data_dir
+from ipamd.consensus.survey import WAY_OUT
 from ipamd.core.ports import Unavailable
 from ipamd.datadir import DataDirError
 from ipamd.logs import escaped
@@ -50,7 +51,8 @@ SWITCH_INTERVAL_S = 0.0005
 STOP_S = 9.0
 
 
-@click.group()
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="ipamd")
 def main() -> None:
     """A replicated IPAM server for CNI plugins."""
 
@@ -145,7 +147,7 @@ def doctor(data_dir: Path) -> None:
     """
     try:
         with lock_data_dir(_existing(data_dir)):
-            journal = read_facts(data_dir / datadir.JOURNAL_DIRECTORY, OsFiles())
+            journal = read_facts(_journal_of(data_dir), OsFiles())
             found = examine(data_dir, JournalFacts(journal.first, journal.last, journal.term_at))
             where = position(data_dir)
     except REFUSALS as error:
@@ -194,6 +196,14 @@ def _existing(data_dir: Path) -> Path:
     if not (data_dir / DATABASE_FILE).is_file():
         raise DataDirError(f"{data_dir} is no data directory of ipamd: it has no {DATABASE_FILE}")
     return data_dir
+
+
+def _journal_of(data_dir: Path) -> Path:
+    """The directory of the journal. Raises DataDirError."""
+    directory = data_dir / datadir.JOURNAL_DIRECTORY
+    if not directory.is_dir():
+        raise DataDirError(f"{directory} is missing, and the state alone is not whole; {WAY_OUT}")
+    return directory
 
 
 if __name__ == "__main__":

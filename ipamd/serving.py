@@ -92,7 +92,7 @@ class _Own:
 async def running(config: Config, ends: Ends) -> AsyncIterator[Server]:
     """The whole server; what was opened last is closed first."""
     async with AsyncExitStack() as stack:
-        own = _open(config, stack)
+        own = _open(config, ends, stack)
         stack.push_async_callback(own.peers.close)
         beginning = await beginning_of(config, own.identity, own.state, own.peers)
         node = _raft_node(own, beginning, ends)
@@ -112,7 +112,7 @@ async def running(config: Config, ends: Ends) -> AsyncIterator[Server]:
         yield Server(own.tls)
 
 
-def _open(config: Config, stack: AsyncExitStack) -> _Own:
+def _open(config: Config, ends: Ends, stack: AsyncExitStack) -> _Own:
     datadir.prepare(config.data_dir)
     stack.enter_context(lock_data_dir(config.data_dir))
     identity = datadir.claim(config.data_dir, _wanted_identity(config))
@@ -120,7 +120,7 @@ def _open(config: Config, stack: AsyncExitStack) -> _Own:
     with told_of_damage(config.data_dir / DATABASE_FILE):
         database = open_database(config.data_dir)
         stack.callback(database.close)
-        state = SqliteState(database)
+        state = SqliteState(database, fatal=ends.fatal)
         stack.callback(state.close)
         _settle_node_name(config, identity, state)
         digests = Digests(database)

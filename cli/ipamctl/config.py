@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from ipamctl.server import BadServer, Server, parse_server
+from ipamctl.text import reason
 
 KEYS = {
     "server": "servers",
@@ -39,7 +40,7 @@ def load_file(context: click.Context, _parameter: click.Parameter, value: Path |
             return
         raise click.UsageError(f"there is no configuration file {path}") from None
     except (OSError, ValueError) as bad:
-        raise click.UsageError(f"the configuration file {path} cannot be read: {bad}") from bad
+        raise click.UsageError(f"the configuration file {path} cannot be read: {reason(bad)}") from bad
     context.default_map = _checked(table, path)
 
 
@@ -72,7 +73,7 @@ def read_token(path: Path | None) -> str | None:
     try:
         secret = path.read_text(encoding="ascii").strip()
     except (OSError, ValueError) as bad:
-        raise click.UsageError(f"the token file {path} cannot be read: {bad}") from bad
+        raise click.UsageError(f"the token file {path} cannot be read: {reason(bad)}") from bad
     if not secret or not secret.isprintable() or " " in secret:
         raise click.UsageError(f"the token file {path} does not hold one token")
     return secret
@@ -85,4 +86,4 @@ def read_trust(path: Path | None) -> ssl.SSLContext | None:
     try:
         return ssl.create_default_context(cafile=str(path))
     except OSError as bad:
-        raise click.UsageError(f"the certificates in {path} cannot be read: {bad}") from bad
+        raise click.UsageError(f"the certificates in {path} cannot be read: {reason(bad)}") from bad

@@ -15,6 +15,13 @@ def printable(text: str) -> str:
     return "".join(_escape(char) if _is_hidden(char) else char for char in text)
 
 
+def reason(error: Exception) -> str:
+    """Why a file failed: one line, without the path, which the sentence around it names."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror.lower()
+    return " ".join(str(error).split())
+
+
 def _is_hidden(char: str) -> bool:
     return not char.isprintable() or unicodedata.category(char).startswith(_HIDDEN)
 

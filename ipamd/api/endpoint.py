@@ -22,6 +22,9 @@ from ipamd.service.request import Key, Request
 JSON = "application/json; charset=utf-8"
 MAX_KEY = 128
 
+_MISSING = "this needs a token, and none was sent (Authorization: Bearer TOKEN; ipamctl and the plugin: token-file)"
+_UNKNOWN = "the token that was sent is unknown, revoked or expired"
+
 
 def endpoint(services: Services, access: Access, route: Route) -> WebHandler:
     """The aiohttp handler of a route."""
@@ -50,7 +53,7 @@ def admit(services: Services, access: Access, request: web.Request, least: Least
     if caller is None:
         if least is Least.ANYBODY:
             return NOBODY
-        raise ApiError("unauthorized", "this needs a valid token: Authorization: Bearer TOKEN")
+        raise ApiError("unauthorized", _MISSING if headers.get("Authorization") is None else _UNKNOWN)
     if not caller.may(least, nodes):
         raise ApiError("forbidden", f"the role {caller.role} may not do this; it takes {least.name.lower()}")
     return caller
@@ -58,7 +61,13 @@ def admit(services: Services, access: Access, request: web.Request, least: Least
 
 def _refuse_foreign_pages(origin: str | None, host: str | None) -> None:
     """A browser names the page that sends a request: one of another site has no business here."""
-    if origin is not None and urlsplit(origin).netloc != (host or ""):
+    if origin is None:
+        return
+    try:
+        is_own = urlsplit(origin).netloc == (host or "")
+    except ValueError:  # brackets without an IPv6 address between them
+        is_own = False
+    if not is_own:
         raise ApiError("forbidden", "a page of another origin may not use this API")
 
 

@@ -10,7 +10,7 @@ from urllib.parse import unquote_to_bytes
 
 import msgspec
 
-from ipamd.api.body import shaped
+from ipamd.api.body import read_json, shaped
 from ipamd.errors import ApiError
 
 T = TypeVar("T")
@@ -32,9 +32,16 @@ def decode_cursor(text: str, shape: type[T]) -> T:
     """The sort key in a cursor, a tuple. Raises ApiError."""
     try:
         data = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-        return msgspec.convert(json.loads(data), shape)
-    except (ValueError, msgspec.ValidationError, RecursionError):
-        raise ApiError("invalid_request", "query parameter cursor: it is not the next of an earlier answer") from None
+        key = msgspec.convert(read_json(data), shape)
+    except (ValueError, msgspec.ValidationError, ApiError):
+        raise _no_cursor() from None
+    if not isinstance(key, tuple) or any(isinstance(part, int) and part < 0 for part in key):
+        raise _no_cursor()
+    return key
+
+
+def _no_cursor() -> ApiError:
+    return ApiError("invalid_request", "query parameter cursor: it is not the next of an earlier answer")
 
 
 def _pairs(raw: str) -> dict[str, str]:

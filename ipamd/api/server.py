@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import socket
 import ssl
@@ -41,6 +42,8 @@ class Limits(NamedTuple):
     connections: int = 512
     header_s: float = 5.0
     idle_s: float = 60.0
+    unread_s: float = 60.0
+    """How long an answer waits for a client that does not read it."""
 
 
 class Listener:
@@ -59,6 +62,7 @@ class Listener:
         self._services = app[SERVICES]
         self._sock, self._limits = sock, limits or Limits()
         self._server: asyncio.Server | None = None
+        self._refused: set[asyncio.BaseTransport] = set()
 
     async def start(self) -> None:
         """Listen."""
@@ -86,23 +90,33 @@ class Listener:
             manager.pre_shutdown()
             await manager.shutdown(grace_s)
         await self._runner.cleanup()
+        for transport in list(self._refused):
+            transport.close()
 
     def _connection(self) -> RequestHandler:
         manager = self._runner.server
         if manager is None:
             raise RuntimeError("a connection came before the application was set up")
-        return _Connection(self._limits, self._services, manager, asyncio.get_running_loop())
+        return _Connection(self._limits, self._services, manager, asyncio.get_running_loop(), self._refused)
 
 
 class _Connection(RequestHandler):
     """A connection that may not be slow: the head of a request comes in time, or nothing more does.
 
-    Between requests it may be idle for longer. Errors of the HTTP parser get the shape of all others.
+    Between requests it may be idle for longer. Errors of the HTTP parser get the shape of all others. `refused` are
+    the transports of connections that found no place and linger until their client has read why.
     """
 
-    __slots__ = ("_head_timer", "_limits", "_services")
+    __slots__ = ("_end_timer", "_head_timer", "_limits", "_refused", "_services")
 
-    def __init__(self, limits: Limits, services: Services, manager: Any, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        services: Services,
+        manager: Any,
+        loop: asyncio.AbstractEventLoop,
+        refused: set[asyncio.BaseTransport],
+    ) -> None:
         super().__init__(
             manager,
             loop=loop,
@@ -115,23 +129,23 @@ class _Connection(RequestHandler):
             access_log=None,  # type: ignore[arg-type]  # None is how it is switched off
             logger=_log,
         )
-        self._limits, self._services = limits, services
+        self._limits, self._services, self._refused = limits, services, refused
         self._head_timer: asyncio.TimerHandle | None = None
+        self._end_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take a place, if there is one."""
         manager = self._manager
         if manager is not None and len(manager.connections) >= self._limits.connections:
-            self._force_close = True
-            if isinstance(transport, asyncio.WriteTransport):
-                transport.write(_FULL % (len(_FULL_BODY), _FULL_BODY))
-            transport.close()
+            self._refuse(transport)
             return
         super().connection_made(transport)
         self._expect_head()
 
     def data_received(self, data: bytes) -> None:
         """Parse; the time for a head runs from its first byte to its last."""
+        if self._force_close:
+            return
         before = self._request_count
         super().data_received(data)
         if self._request_count != before:
@@ -142,7 +156,21 @@ class _Connection(RequestHandler):
     def connection_lost(self, exc: BaseException | None) -> None:
         """Give the place back."""
         self._stop_head_timer()
+        self._stop_end_timer()
+        if self.transport is not None:
+            self._refused.discard(self.transport)
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """The client has fallen behind in reading: it may catch up, but not keep its place for ever."""
+        super().pause_writing()
+        if self.transport is not None:
+            self._end_timer = self._loop.call_later(self._limits.unread_s, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """It has caught up."""
+        self._stop_end_timer()
+        super().resume_writing()
 
     async def finish_response(
         self, request: Any, resp: web.StreamResponse, start_time: float | None
@@ -163,6 +191,8 @@ class _Connection(RequestHandler):
             error: BaseException = ApiError("invalid_request", f"this is no HTTP/1.1 request: {what}")
         elif status == 504:
             error = Unavailable("the request took too long", "unknown")
+        elif isinstance(exc, ConnectionError):
+            error = ApiError("invalid_request", "the connection ended before the request did")
         else:
             error = exc or RuntimeError(message)
         response = self._problem(request, error)
@@ -172,6 +202,24 @@ class _Connection(RequestHandler):
     def _problem(self, request: Any, error: BaseException) -> web.Response:
         request_id = request_id_of(request.headers, self._services.random)
         return respond(failure_of(error, request_id), request_id, headers_of(self._services, request_id))
+
+    def _refuse(self, transport: asyncio.BaseTransport) -> None:
+        """Say that there is no place. Closed at once, with a request unread, the answer would be lost with a reset."""
+        self._force_close = True
+        if not isinstance(transport, asyncio.Transport) or len(self._refused) >= self._limits.connections:
+            transport.close()
+            return
+        self.transport = transport
+        self._refused.add(transport)
+        transport.write(_FULL % (len(_FULL_BODY), _FULL_BODY))
+        with contextlib.suppress(OSError):  # the client is gone already
+            transport.write_eof()
+        self._end_timer = self._loop.call_later(_LINGERING_S, transport.abort)
+
+    def _stop_end_timer(self) -> None:
+        if self._end_timer is not None:
+            self._end_timer.cancel()
+            self._end_timer = None
 
     def _expect_head(self) -> None:
         self._head_timer = self._loop.call_later(self._limits.header_s, self._too_slow)

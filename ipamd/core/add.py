@@ -231,11 +231,9 @@ def _bind(draft: Draft, command: Add, start: Start | None, found: _Found, reserv
         until = _hold_until(draft, command, reservation)
         if mine is not None:
             return replace(mine, generation=mine.generation + 1, hold_until_log_ms=until)
-        return Attachment(draft.new_id(), reservation.id, found.pool.id, command.ifname, None, OLDEST, 1, now_ms, until)
+        return _new(draft, command, reservation, None, until)
     if mine is None:
-        return Attachment(
-            draft.new_id(), reservation.id, found.pool.id, command.ifname, owner, start or OLDEST, 1, now_ms
-        )
+        return _new(draft, command, reservation, start, None)
     if _started_before(start, owner, mine):
         return replace(mine, generation=mine.generation + 1)
     since_ms = mine.since_ms if mine.owner is not None else now_ms
@@ -247,6 +245,22 @@ def _bind(draft: Draft, command: Add, start: Start | None, found: _Found, reserv
         since_ms=since_ms if _same_place(mine.owner, owner) else now_ms,
         hold_until_log_ms=None,
         suspect=False,
+    )
+
+
+def _new(
+    draft: Draft, command: Add, reservation: Reservation, start: Start | None, hold_until_log_ms: int | None
+) -> Attachment:
+    return Attachment(
+        draft.new_id(),
+        reservation.id,
+        reservation.pool_id,
+        command.ifname,
+        command.owner,
+        start or OLDEST,
+        draft.view.generation_floor(reservation.pool_id) + 1,
+        draft.stamp.wall_ms,
+        hold_until_log_ms,
     )
 
 

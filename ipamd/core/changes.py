@@ -18,6 +18,7 @@ from ipamd.core.model import (
     Cooling,
     Cursor,
     Event,
+    GenerationFloor,
     Member,
     Node,
     Pool,
@@ -36,6 +37,7 @@ Record = (
     | Cooling
     | Quarantine
     | Cursor
+    | GenerationFloor
     | Tombstone
     | Node
     | Boot
@@ -56,7 +58,7 @@ class Put:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """Remove a record, given as it is stored. A Pool: its ranges and cursors go with it.
+    """Remove a record, given as it is stored. A Pool: its ranges, cursors and floor go with it.
 
     What cools keeps the id of a pool that is gone: the address still waits in its space.
     """

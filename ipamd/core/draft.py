@@ -6,7 +6,7 @@ from ipamd.core.addresses import Address
 from ipamd.core.changes import Change, Drop, Occupy, Put, Record, Vacate
 from ipamd.core.commands import CallStart, Origin
 from ipamd.core.entries import Stamp
-from ipamd.core.model import OLDEST, Boot, Event, EventKind, Node, Quarantine, Start
+from ipamd.core.model import OLDEST, Boot, Event, EventKind, GenerationFloor, Node, Quarantine, Start
 from ipamd.core.ports import View
 
 MAX_BOOTS = 16
@@ -26,6 +26,7 @@ class Draft:
         self.changes: list[Change] = []
         self.last_id = view.last_id
         self.last_event = view.last_event
+        self._floors: dict[int, int] = {}
         self._lifted: set[tuple[str, Address]] = set()
 
     def new_id(self) -> int:
@@ -48,6 +49,13 @@ class Draft:
     def vacate(self, space: str, address: Address) -> None:
         """Give an address back to what is free."""
         self.changes.append(Vacate(space, address))
+
+    def retire(self, pool_id: int, generation: int) -> None:
+        """No attachment of a pool begins at or below this generation from now on."""
+        floor = self._floors.setdefault(pool_id, self.view.generation_floor(pool_id))
+        if generation > floor:
+            self._floors[pool_id] = generation
+            self.put(GenerationFloor(pool_id, generation))
 
     def lift(self, quarantine: Quarantine) -> None:
         """End a quarantine: from here on this decision knows nothing of it."""

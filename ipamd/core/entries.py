@@ -27,6 +27,9 @@ KEEP_KEYED_MS = 24 * 3_600_000
 _HEADER = struct.Struct("<BQQ")
 _ITEM = struct.Struct("<16sIBI")
 
+MAX_ITEM_BYTES = MAX_ENTRY_BYTES - _HEADER.size
+"""An item is never larger: it has to fit into an entry of its own."""
+
 
 class Stamp(NamedTuple):
     """When the leader made the entry: on the log's own clock, and by the wall, both in ms."""

@@ -25,6 +25,7 @@ from ipamd.core.model import (
     Cooling,
     Cursor,
     Event,
+    GenerationFloor,
     Member,
     Node,
     Pool,
@@ -47,6 +48,7 @@ KEYS: dict[type, Callable[..., Key]] = {
     Cooling: lambda one: (one.space, one.address),
     Quarantine: lambda one: (one.space, one.address),
     Cursor: lambda one: (one.pool_id, one.position),
+    GenerationFloor: lambda one: (one.pool_id,),
     Tombstone: lambda one: (one.node, one.cni_network, one.container_id, one.ifname),
     Node: lambda one: (one.name,),
     Boot: lambda one: (one.node, one.order),
@@ -91,16 +93,18 @@ class MemoryState:
             kind = type(change.record)
             del self._tables[kind][KEYS[kind](change.record)]
             if isinstance(change.record, Pool):
-                self._forget_cursors(change.record.id)
+                self._forget_details(change.record.id)
 
     def all(self, kind: type[R]) -> list[R]:
         """All records of a kind, by key."""
         table = self._tables[kind]
         return [table[key] for key in sorted(table)]
 
-    def _forget_cursors(self, pool_id: int) -> None:
-        for cursor in [one for one in self.all(Cursor) if one.pool_id == pool_id]:
-            self.write(Drop(cursor))
+    def _forget_details(self, pool_id: int) -> None:
+        details: list[Cursor | GenerationFloor] = [*self.all(Cursor), *self.all(GenerationFloor)]
+        for one in details:
+            if one.pool_id == pool_id:
+                self.write(Drop(one))
 
     def _get(self, kind: type[R], *key: object) -> R | None:
         found: R | None = self._tables[kind].get(key)
@@ -201,6 +205,10 @@ class MemoryState:
 
     def cursor(self, pool_id: int, position: int) -> Cursor | None:
         return self._get(Cursor, pool_id, position)
+
+    def generation_floor(self, pool_id: int) -> int:
+        floor = self._get(GenerationFloor, pool_id)
+        return floor.generation if floor else 0
 
     def tombstone(self, node: str, cni_network: str, container_id: str, ifname: str) -> Tombstone | None:
         return self._get(Tombstone, node, cni_network, container_id, ifname)

@@ -167,8 +167,7 @@ class Reservation:
 class Owner:
     """Who holds an attachment: one interface of one container in one CNI network on one node.
 
-    `netns` is the path in CNI_NETNS and `netns_inode` the inode that the answering host saw there, None where it
-    could not look. What an import did not know is None.
+    `netns_inode` is what the answering host saw at the path in CNI_NETNS. None: not known.
     """
 
     container_id: str | None
@@ -255,6 +254,14 @@ class Cursor:
     position: int
     order: int
     address: Address
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationFloor:
+    """The highest generation of what a pool has freed: new attachments begin above it, so that none comes twice."""
+
+    pool_id: int
+    generation: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,8 @@ def create_pool(draft: Draft, command: CreatePool) -> Outcome:
         asked = replace(definition, inline=old.definition.inline)  # who made it makes no other pool of it
         if resolved(old.definition, settings) == resolved(asked, settings):
             return stored(old, settings, created=False)
-        return Refused(Code.POOL_EXISTS, f"a different pool {definition.name} exists", definition.name)
+        detail = f"a different pool {definition.name} exists; ipamctl pool show {definition.name} shows it"
+        return Refused(Code.POOL_EXISTS, detail, definition.name)
     clash = _overlap(draft.view, definition, None)
     if clash is not None:
         return clash
@@ -68,7 +69,9 @@ def drop_pool(draft: Draft, command: DropPool) -> Outcome:
         return Refused(Code.POOL_NOT_FOUND, f"there is no pool {command.name}", command.name)
     stranded = _list_holders(draft, view.assigned_of_pool(pool.id))
     if stranded and not command.force:
-        detail = f"pool {pool.name} is in use by {stranded[0].pod_ref}; force frees its addresses"
+        others = len({one.pod_ref for one in stranded}) - 1
+        who = stranded[0].pod_ref + (f" and {others} other pod{'s' * (others > 1)}" if others else "")
+        detail = f"pool {pool.name} is in use by {who}; force frees its addresses"
         return Refused(Code.POOL_IN_USE, detail, pool.name, stranded=stranded)
     free(draft, list(view.attachments_of_pool(pool.id)), "pool deleted")
     draft.drop(pool)

@@ -114,6 +114,9 @@ class View(Protocol):
     def cursor(self, pool_id: int, position: int) -> Cursor | None:
         """Where a round-robin set goes on."""
 
+    def generation_floor(self, pool_id: int) -> int:
+        """The highest generation of what a pool has freed; 0: nothing yet."""
+
     def tombstone(self, node: str, cni_network: str, container_id: str, ifname: str) -> Tombstone | None:
         """The mark of a DEL."""
 

@@ -217,6 +217,7 @@ def _free_one(draft: Draft, subject: _Subject) -> LetGo:
         _cool(draft, subject, one)
         subject.tell(draft, EventKind.RELEASED, one.address)
     draft.drop(subject.attachment)
+    draft.retire(subject.pool.id, subject.attachment.generation)
     return subject.gone(assigned, held=False)
 
 

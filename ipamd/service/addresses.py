@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ipamd.core.addresses import Address
 from ipamd.core.commands import LiftQuarantine, SetQuarantine
 from ipamd.core.intervals import contains, normalise
-from ipamd.core.model import AssignedAddress, Attachment, Cooling, Pool, Quarantine, Range, Reservation
+from ipamd.core.model import FOREVER, AssignedAddress, Attachment, Cooling, Pool, Quarantine, Range, Reservation
 from ipamd.core.outcomes import Done, Quarantined
 from ipamd.core.ports import HistoryRow, Snapshot
 from ipamd.service.proposer import Proposer
@@ -65,7 +65,7 @@ def show(snapshot: Snapshot, space: str, address: Address) -> ShownAddress:
     if holder is not None:
         return _held(snapshot, holder, quarantine, pools)
     if quarantine is not None:
-        return _quarantined(quarantine, pools)
+        return _quarantined(snapshot, quarantine, pools)
     cooling = snapshot.cooling(space, address)
     if cooling is not None:
         return _cooling(snapshot, cooling, pools)
@@ -101,15 +101,17 @@ def _held(
     pool = snapshot.pool_by_id(holder.pool_id)
     owner = attachment.owner
     where = f" on node {owner.node}" if owner and owner.node else ""
-    what = f"bound to container {owner.container_id}{where}" if owner else "held, without a container"
+    what = f"bound to container {owner.container_id}{where}" if owner else _hold(snapshot, attachment)
     through = f", through pool {pool.name}" if pool else ""
+    pinned = ", pinned" if reservation.pinned else ""
+    remark = f" ({reservation.note})" if reservation.note else ""
     note = "; it is in quarantine once it is let go" if quarantine else ""
     return ShownAddress(
         holder.address,
         holder.space,
         attachment.state.value,
         pools,
-        f"{attachment.ifname} of {reservation.pod_ref} has it {what}{through}{note}",
+        f"{attachment.ifname} of {reservation.pod_ref} has it {what}{through}{pinned}{remark}{note}",
         reservation.pod_ref,
         attachment.ifname,
         owner.node if owner else None,
@@ -117,17 +119,27 @@ def _held(
     )
 
 
-def _quarantined(quarantine: Quarantine, pools: tuple[str, ...]) -> ShownAddress:
+def _hold(snapshot: Snapshot, attachment: Attachment) -> str:
+    """A hold and its end."""
+    until_log_ms = attachment.hold_until_log_ms
+    if until_log_ms is None or until_log_ms == FOREVER:
+        return "held, without a container, until it is released"
+    return f"held, without a container, for {_left_s(snapshot, until_log_ms)} s more"
+
+
+def _quarantined(snapshot: Snapshot, quarantine: Quarantine, pools: tuple[str, ...]) -> ShownAddress:
     note = f": {quarantine.note}" if quarantine.note else ""
-    reason = f"{quarantine.by} took it out of use{note}"
+    until_log_ms = quarantine.until_log_ms
+    end = "until it is lifted" if until_log_ms is None else f"for {_left_s(snapshot, until_log_ms)} s more"
+    reason = f"{quarantine.by} took it out of use {end}{note}"
     return ShownAddress(
         quarantine.address, quarantine.space, "quarantined", pools, reason, since_ms=quarantine.since_ms
     )
 
 
 def _cooling(snapshot: Snapshot, cooling: Cooling, pools: tuple[str, ...]) -> ShownAddress:
-    left_s = max(0, cooling.until_log_ms - snapshot.log_ms) // 1000
-    hard_s = max(0, cooling.hard_until_log_ms - snapshot.log_ms) // 1000
+    left_s = _left_s(snapshot, cooling.until_log_ms)
+    hard_s = _left_s(snapshot, cooling.hard_until_log_ms)
     firmly = f", the first {hard_s} s of it from everybody else" if hard_s else ""
     return ShownAddress(
         cooling.address,
@@ -138,6 +150,10 @@ def _cooling(snapshot: Snapshot, cooling: Cooling, pools: tuple[str, ...]) -> Sh
         cooling.pod_ref,
         cooling.ifname,
     )
+
+
+def _left_s(snapshot: Snapshot, until_log_ms: int) -> int:
+    return max(0, until_log_ms - snapshot.log_ms) // 1000
 
 
 def _not_given(around: list[tuple[Pool, Range]], space: str, address: Address) -> tuple[str, str]:

@@ -72,12 +72,11 @@ def describe(snapshot: Snapshot, name: str, position: int) -> str | None:
     if pool is None or position >= len(pool.sets):
         return None
     family = pool.sets[position][0].family
-    holders = ", ".join(_shares(pool, family, snapshot.counts(pool)[family]))
+    counts = snapshot.counts(pool)[family]
+    shares = ", ".join(_shares(pool, family, counts)) or "its ranges give none at all"
     kind = f"IPv{family} " if len({ranges[0].family for ranges in pool.sets}) > 1 else ""
-    return (
-        f"pool {name} has no free {kind}address: {holders or 'its ranges give none at all'}; "
-        f"ipamctl reservation list --pool {name} shows the holders, ipamctl pool update {name} makes it larger"
-    )
+    holders = f"ipamctl reservation list --pool {name} shows the holders, " if counts.bound + counts.held else ""
+    return f"pool {name} has no free {kind}address: {shares}; {holders}ipamctl pool update {name} makes it larger"
 
 
 def _shares(pool: Pool, family: int, counts: FamilyCounts) -> list[str]:

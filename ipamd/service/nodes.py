@@ -48,7 +48,8 @@ class Nodes:
         return await self._reader.read(lambda snapshot: _shown(snapshot, name), request)
 
     async def release(self, name: str, request: Request) -> At[tuple[LetGo, ...]]:
-        """Free all that is bound on a node; nothing is no error. Raises ApiError, Unavailable."""
+        """Free all that is bound on a node; nothing is no error, an unknown name is. Raises ApiError, Unavailable."""
+        await self.get(name, request)
         return await self._collection.release_node(name, request)
 
     async def rename(self, name: str, to: str, request: Request) -> At[Done]:

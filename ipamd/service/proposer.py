@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from ipamd.core.commands import Command, encode_command
-from ipamd.core.entries import KEEP_KEYED_MS, OP_BYTES, Item
+from ipamd.core.entries import KEEP_KEYED_MS, MAX_ITEM_BYTES, OP_BYTES, Item
 from ipamd.core.outcomes import Outcome, Refused
 from ipamd.core.ports import Answer, Log, Unavailable
 from ipamd.errors import ApiError
@@ -24,22 +24,28 @@ class Proposer:
         self._log, self._clock, self._random = log, clock, random
 
     async def propose(self, command: Command, request: Request) -> Answer:
-        """The outcome of a command. Raises Unavailable.
+        """The outcome of a command. Raises ApiError for one that the log has no room for, Unavailable.
 
         Op ids begin with the time so that the store's index of them grows at its end; the rest is random. A request
         with an idempotency key has its op id from it, and is answered as it was the first time.
         """
         left_s = self._left_s(request)
-        data = encode_command(command)
-        if request.key is None:
-            return await self._log.propose(Item(self._new_op(), data), left_s)
-        op, fingerprint = request.key
-        return await self._log.propose(Item(op, data, fingerprint, KEEP_KEYED_MS), left_s)
+        item = self._item(encode_command(command), request)
+        if item.size_bytes > MAX_ITEM_BYTES:
+            detail = f"what is asked for takes {item.size_bytes} bytes in the log; {MAX_ITEM_BYTES} is the most"
+            raise ApiError("too_large", detail)
+        return await self._log.propose(item, left_s)
 
     async def carry_out(self, command: Command, request: Request, expected: type[O]) -> At[O]:
         """The outcome of a command that must succeed. Raises ApiError where it is refused, Unavailable."""
         answer = await self.propose(command, request)
         return At(answer.index, settled(answer.outcome, expected))
+
+    def _item(self, data: bytes, request: Request) -> Item:
+        if request.key is None:
+            return Item(self._new_op(), data)
+        op, fingerprint = request.key
+        return Item(op, data, fingerprint, KEEP_KEYED_MS)
 
     def _left_s(self, request: Request) -> float:
         left_s = request.deadline_s - self._clock.monotonic_s()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from typing import Any
 
@@ -18,13 +19,18 @@ class Settings:
 
     def __init__(self, proposer: Proposer, reader: Reader) -> None:
         self._proposer, self._reader = proposer, reader
+        self._changing = asyncio.Lock()
 
     async def get(self, request: Request) -> At[Values]:
         """The settings in force. Raises Unavailable."""
         return await self._reader.read(lambda snapshot: snapshot.settings(), request)
 
     async def put(self, given: dict[str, Any], request: Request) -> At[SettingsStored]:
-        """Change the settings that are given; the others stay. Raises ApiError, Unavailable."""
-        now = await self.get(request)
-        command = PutSettings(request.origin, replace(now.value, **given))
-        return await self._proposer.carry_out(command, request, SettingsStored)
+        """Change the settings that are given; the others stay. Raises ApiError, Unavailable.
+
+        One change after the other, or each of two at once would put back what the other has just changed.
+        """
+        async with self._changing:
+            now = await self.get(request)
+            command = PutSettings(request.origin, replace(now.value, **given))
+            return await self._proposer.carry_out(command, request, SettingsStored)

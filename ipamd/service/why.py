@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from ipamd.core.addresses import Address
 from ipamd.core.commands import Add, PoolRequest
 from ipamd.core.intervals import count
 from ipamd.core.model import Owner, Pool, Range
-from ipamd.core.outcomes import Granted, Refused
+from ipamd.core.outcomes import Granted, GrantedAddress, Refused
 from ipamd.core.ports import Snapshot
 from ipamd.service.exhaustion import describe, excluded_of
 from ipamd.service.pools import find, rehearse
@@ -69,7 +69,6 @@ class Why:
 
 
 def _explain(snapshot: Snapshot, pool: Pool, add: Add, wall_ms: int) -> Explained:
-    holds = _own_addresses(snapshot, pool, add)
     outcome = rehearse(snapshot, add, wall_ms)
     accounts = tuple(_accounts(snapshot, pool))
     if isinstance(outcome, Refused):
@@ -77,12 +76,30 @@ def _explain(snapshot: Snapshot, pool: Pool, add: Add, wall_ms: int) -> Explaine
         return Explained(pool, add.pod_ref, add.ifname, (), outcome.code.value, full or outcome.detail, accounts)
     if not isinstance(outcome, Granted):
         raise TypeError(f"an ADD was rehearsed and answered {type(outcome).__name__}")
-    given = tuple(f"{one.address}/{one.prefix}" for grant in outcome.grants for one in grant.addresses)
-    new = [text for text in given if text not in holds]
-    detail = f"{add.ifname} of {add.pod_ref} would get " + (
-        f"{', '.join(new)}, by strategy {pool.definition.strategy}" if new else f"{', '.join(given)}, which it has now"
-    )
-    return Explained(pool, add.pod_ref, add.ifname, given, None, detail, accounts)
+    given = [one for grant in outcome.grants for one in grant.addresses]
+    texts = tuple(f"{one.address}/{one.prefix}" for one in given)
+    who = "a pod never seen" if add.pod_ref == _NEW_POD else add.pod_ref
+    detail = f"{add.ifname} of {who} would get {'; '.join(_ways(snapshot, pool, add, given))}"
+    return Explained(pool, add.pod_ref, add.ifname, texts, None, detail, accounts)
+
+
+def _ways(snapshot: Snapshot, pool: Pool, add: Add, given: Sequence[GrantedAddress]) -> Iterator[str]:
+    """The addresses, and how each was found; those found in one way stand together."""
+    holds = _own_addresses(snapshot, pool, add)
+    ways = [(_way(snapshot, pool, add, one.address, holds), f"{one.address}/{one.prefix}") for one in given]
+    for way in dict.fromkeys(way for way, _ in ways):
+        yield f"{', '.join(text for other, text in ways if other == way)}, {way}"
+
+
+def _way(snapshot: Snapshot, pool: Pool, add: Add, address: Address, holds: Collection[Address]) -> str:
+    if address in holds:
+        return "which it has now"
+    cooling = snapshot.cooling(pool.space, address)
+    if cooling is not None and (cooling.pod_ref, cooling.ifname) == (add.pod_ref, add.ifname):
+        return "which it had last"
+    if cooling is not None:
+        return "which has cooled longest, because nothing else is free"
+    return f"by strategy {pool.definition.strategy}"
 
 
 def _rehearsed(snapshot: Snapshot, add: Add, wall_ms: int) -> Granted:
@@ -92,12 +109,12 @@ def _rehearsed(snapshot: Snapshot, add: Add, wall_ms: int) -> Granted:
     return settled(outcome, Granted)
 
 
-def _own_addresses(snapshot: Snapshot, pool: Pool, add: Add) -> Sequence[str]:
+def _own_addresses(snapshot: Snapshot, pool: Pool, add: Add) -> Collection[Address]:
     reservation = snapshot.reservation(pool.id, add.pod_ref)
     if reservation is None:
         return ()
     return [
-        f"{one.address}/{one.prefix}"
+        one.address
         for attachment in snapshot.attachments(reservation.id)
         if attachment.ifname == add.ifname
         for one in snapshot.assigned(attachment.id)

@@ -20,7 +20,7 @@ def settings_options(function: F) -> F:
 
 
 def _option(setting: Setting) -> Callable[[F], F]:
-    default = f"default {setting.default}" if setting.default is not None else f"default: {setting.default_note}"
+    default = f"default: {setting.default}" if setting.default is not None else f"default: {setting.default_note}"
     about = f"{setting.about} [{setting.variable}; {default}]".replace("`", "")
     if setting.kind.is_flag:
         return click.option(f"{setting.flag}/--no-{setting.name}", setting.field, default=None, help=about)

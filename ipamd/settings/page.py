@@ -10,11 +10,12 @@ _HEAD = """# Settings of `ipamd serve`
 
 <!-- Made from the table in ipamd/settings/table.py by `python -m ipamd.settings`; edit that. -->
 
-`ipamd serve` needs none of them. Each has one name and comes from, weakest first: the built-in default, the TOML file
-named by `config`, the environment, the command line. In the file the name is the key (`data-dir = "/srv/ipamd"`), in
-the environment it is `IPAMD_DATA_DIR`, on the command line `--data-dir`. An empty variable counts as not set. On the
-command line a boolean is switched off by `--no-NAME`, and what is a list is given once for each item; in the
-environment its items stand with spaces between them, in the file they are an array.
+`ipamd serve` needs none of them, but a name inside a container. Each has one name and comes from, weakest first: the
+built-in default, the TOML file named by `config`, the environment, the command line. In the file the name is the key
+(`data-dir = "/srv/ipamd"`), in the environment it is `IPAMD_DATA_DIR`, on the command line `--data-dir`. An unknown key
+of the file is a mistake; an unknown variable is not looked at, an empty one counts as not set. On the command line a
+boolean is switched off by `--no-NAME`, and what is a list is given once for each item; in the environment its items
+stand with spaces between them, in the file they are an array.
 
 All mistakes are reported together before a port is opened; the exit status is then 2.
 """
@@ -23,7 +24,9 @@ _NOTES = {
     Section.MEMBER: "",
     Section.CLUSTER: "Peers without TLS are accepted only on loopback and with `insecure`.\n",
     Section.FIRST: "These are replicated: they count once, when a new cluster is founded. Later `ipamctl settings set`"
-    " or `PUT /v1/settings` changes them, for all members.\n",
+    " or `PUT /v1/settings` changes them, for all members; there the names have underscores, though `ipamctl` takes"
+    " both.\n\nKept, but without effect until there is a node agent: `reclaim`, `node-lost-s`, `evidence-grace-s`;"
+    " until there are the dialects of whereabouts and host-local: `inline-pools`.\n",
     Section.TIMING: "",
 }
 

@@ -35,7 +35,7 @@ def _names(given: Named, host: Host) -> list[str]:
         return []
     member, node = given.values.get("member-name"), given.values.get("node-name")
     if node is None and member is None and host.is_container:
-        return ["node-name: must be given inside a container, whose host name changes"]
+        return ["node-name: must be given (--node-name NAME) inside a container, whose host name changes"]
     if node is None and (member or host.name).startswith("localhost"):
         return [f"node-name: must be given, because {member or host.name!r} tells no host from another"]
     return [] if member is not None else _host_name(host)

@@ -23,6 +23,7 @@ from ipamd.core.model import (
     Cooling,
     Cursor,
     Event,
+    GenerationFloor,
     Member,
     Node,
     Pool,
@@ -56,6 +57,7 @@ _KINDS: Final[dict[int, type[Record]]] = {
     13: Token,
     14: Cluster,
     15: Member,
+    16: GenerationFloor,
 }
 _CODEC: Final[Codec[Any]] = Codec(LEVEL, _KINDS)
 

@@ -28,6 +28,22 @@ class DiskFull(StorageError):  # noqa: N818 - likewise
     """No space is left. Nothing of the call was kept; it may be tried again once there is."""
 
 
+_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+def is_damage(error: sqlite3.Error) -> bool:
+    """Whether SQLite finds something in the file that it never wrote there."""
+    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF in _DAMAGE
+
+
+def damage(path: Path, error: sqlite3.Error) -> Broken:
+    """What such a find is, with the way out."""
+    return Broken(
+        f"{path} is damaged ({error}): put the whole data directory back from a copy, or move {path.name}* aside, "
+        "which the next start makes anew from the journal if that reaches back to its beginning"
+    )
+
+
 @contextmanager
 def told_of_damage(path: Path) -> Iterator[None]:
     """What SQLite raises while a database is opened becomes Broken, with the way out."""
@@ -36,7 +52,4 @@ def told_of_damage(path: Path) -> Iterator[None]:
     except sqlite3.OperationalError as error:
         raise StorageError(f"{path} cannot be opened: {error}") from error
     except sqlite3.DatabaseError as error:
-        raise Broken(
-            f"{path} is damaged ({error}): restore this member from a backup, or, as one of several: ipamctl cluster "
-            "remove it, empty its data directory, and start it with --join"
-        ) from error
+        raise damage(path, error) from error

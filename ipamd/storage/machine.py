@@ -24,7 +24,7 @@ from ipamd.storage.catalogue import Catalogue
 from ipamd.storage.compiled import sql, value
 from ipamd.storage.database import Database
 from ipamd.storage.deadlines import Deadlines
-from ipamd.storage.errors import Broken, DiskFull
+from ipamd.storage.errors import Broken, DiskFull, damage, is_damage
 from ipamd.storage.ops import MAX_KEYED, Ops
 from ipamd.storage.retention import Retention
 from ipamd.storage.snapshots import copy_snapshot, inspect_snapshot
@@ -42,13 +42,15 @@ _FULL: Final = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE)
 
 
 @contextmanager
-def _told_of_full_disk() -> Iterator[None]:
-    """What SQLite raises where no space is left becomes DiskFull."""
+def _told_of_disk(path: Path) -> Iterator[None]:
+    """What SQLite raises where no space is left becomes DiskFull, and for a damaged file Broken."""
     try:
         yield
-    except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode in _FULL:
+    except sqlite3.DatabaseError as error:
+        if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) in _FULL:
             raise DiskFull("no space is left for the state database") from error
+        if is_damage(error):
+            raise damage(path, error) from error
         raise
 
 
@@ -114,7 +116,7 @@ class SqliteMachine:
     def apply(self, entries: Sequence[LogEntry]) -> list[Applied]:
         """Apply entries in one transaction. Raises DiskFull where it may be tried again; all else is fatal."""
         try:
-            with _told_of_full_disk():
+            with _told_of_disk(self._database.path):
                 self._connection.execute("BEGIN IMMEDIATE")
                 applied = [one for entry in entries for one in self._apply_entry(entry)]
                 view = self._view
@@ -141,7 +143,7 @@ class SqliteMachine:
 
     def checkpoint(self) -> int:
         """Make what is applied durable; the index up to which it surely is. Raises DiskFull."""
-        with _told_of_full_disk():
+        with _told_of_disk(self._database.path):
             busy, pages, written = self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
         if busy or written < pages:  # a reader still needs the database file as it was
             self._database.sync_wal()

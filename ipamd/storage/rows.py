@@ -17,6 +17,7 @@ from ipamd.core.model import (
     Cursor,
     Event,
     EventKind,
+    GenerationFloor,
     Member,
     Node,
     Owner,
@@ -138,6 +139,14 @@ def cursor_row(it: Cursor) -> Row:
 
 def to_cursor(row: Row) -> Cursor:
     return Cursor(row[0], row[1], row[2], from_blob(row[3]))
+
+
+def floor_row(it: GenerationFloor) -> Row:
+    return it.pool_id, it.generation
+
+
+def to_floor(row: Row) -> GenerationFloor:
+    return GenerationFloor(*row)
 
 
 def tombstone_row(it: Tombstone) -> Row:

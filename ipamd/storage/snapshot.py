@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
 from typing import Final
@@ -20,6 +20,7 @@ from ipamd.storage import statements as st
 from ipamd.storage.catalogue import Catalogue
 from ipamd.storage.compiled import LARGEST, sql, value
 from ipamd.storage.database import Database
+from ipamd.storage.errors import damage, is_damage
 from ipamd.storage.history import read_history
 from ipamd.storage.listing import list_reservations
 from ipamd.storage.rows import to_event, to_node, to_token
@@ -86,11 +87,20 @@ class SqliteSnapshot(SqliteView):
 
 
 class SqliteState:
-    """Gives out snapshots, to any thread: core.ports.State."""
+    """Gives out snapshots, to any thread: core.ports.State.
 
-    def __init__(self, database: Database, catalogue: Catalogue | None = None) -> None:
+    `fatal` is told in one sentence, by whoever reads, that the file is damaged: nobody should go on serving from it.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        catalogue: Catalogue | None = None,
+        fatal: Callable[[str], None] = lambda _sentence: None,
+    ) -> None:
         self._database = database
         self._catalogue = catalogue or Catalogue()
+        self._fatal = fatal
         self._idle: list[sqlite3.Connection] = []
         self._lock = Lock()
 
@@ -100,6 +110,10 @@ class SqliteState:
         connection.execute("BEGIN")
         try:
             yield SqliteSnapshot(connection, self._catalogue)
+        except sqlite3.DatabaseError as error:
+            if is_damage(error):
+                self._fatal(str(damage(self._database.path, error)))
+            raise
         finally:
             connection.execute("ROLLBACK")
             self._give_back(connection)

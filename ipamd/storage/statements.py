@@ -14,6 +14,7 @@ from ipamd.storage.tables import (
     cluster,
     cooling,
     cursors,
+    generation_floors,
     members,
     meta,
     nodes,
@@ -129,6 +130,7 @@ OLDEST_COOLING: Final = sql(
 )
 QUARANTINE: Final = by_key(quarantine)
 CURSOR: Final = by_key(cursors)
+GENERATION_FLOOR: Final = by_key(generation_floors)
 TOMBSTONE: Final = by_key(tombstones)
 TOMBSTONES_OF_NODE: Final = sql(
     tombstones.select()

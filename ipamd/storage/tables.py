@@ -286,6 +286,12 @@ cursors = _table(
     rowid=False,
 )
 
+generation_floors = _table(
+    "generation_floors",
+    Column("pool_id", Integer, _parent("pools.id", owned=True), primary_key=True, nullable=False),
+    _int("generation"),
+)
+
 tombstones = _table(
     "tombstones",
     _text("node"),

@@ -153,6 +153,10 @@ class SqliteView:
     def cursor(self, pool_id: int, position: int) -> Cursor | None:
         return self._one(to_cursor, st.CURSOR, pool_id, position)
 
+    def generation_floor(self, pool_id: int) -> int:
+        row = self._run(st.GENERATION_FLOOR, (pool_id,)).fetchone()
+        return 0 if row is None else int(row[1])
+
     def tombstone(self, node: str, cni_network: str, container_id: str, ifname: str) -> Tombstone | None:
         return self._one(to_tombstone, st.TOMBSTONE, node, cni_network, container_id, ifname)
 

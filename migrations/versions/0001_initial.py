@@ -208,6 +208,15 @@ TABLES = (
     ) WITHOUT ROWID, STRICT
     """,
     """
+    CREATE TABLE generation_floors (
+        pool_id INTEGER NOT NULL,
+        generation INTEGER NOT NULL,
+        CONSTRAINT pk_generation_floors PRIMARY KEY (pool_id),
+        CONSTRAINT fk_generation_floors_pool_id
+            FOREIGN KEY(pool_id) REFERENCES pools (id) ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED
+    ) STRICT
+    """,
+    """
     CREATE TABLE ranges (
         id INTEGER NOT NULL,
         pool_id INTEGER NOT NULL,

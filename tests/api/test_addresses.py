@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.api.test_shapes import check_problem
@@ -37,6 +39,24 @@ async def test_every_state_has_its_reason(stack: Stack) -> None:
     bound = (await stack.ask("GET", "/v1/addresses/192.0.2.4")).json
     assert (bound["pod_ref"], bound["ifname"], bound["node"]) == ("t/c", "eth0", "node-1")
     assert bound["since"].endswith("Z")
+
+
+async def test_the_reason_tells_how_long_and_what_people_noted(stack: Stack) -> None:
+    await stack.pool(subnet="192.0.2.0/28")
+    body = {"pool": "p", "pod_ref": "t/pin", "addresses": ["192.0.2.8"], "pin": True, "note": "rule 7"}
+    await stack.ask("POST", "/v1/reservations", body)
+    await stack.ask(
+        "POST", "/v1/reservations", {"pool": "p", "pod_ref": "t/ttl", "addresses": ["192.0.2.9"], "ttl_s": 60}
+    )
+    await stack.ask("POST", "/v1/addresses/192.0.2.10/quarantine", {"for_s": 60})
+    await stack.ask("POST", "/v1/addresses/192.0.2.11/quarantine", {"note": "seen twice"})
+    reasons = [(await stack.ask("GET", f"/v1/addresses/192.0.2.{n}")).json["reason"] for n in (8, 9, 10, 11)]
+    assert reasons[0].endswith(
+        "has it held, without a container, until it is released, through pool p, pinned (rule 7)"
+    )
+    assert re.search(r"has it held, without a container, for (60|5\d) s more, through pool p$", reasons[1])
+    assert re.fullmatch(r"socket took it out of use for (60|5\d) s more", reasons[2])
+    assert reasons[3] == "socket took it out of use until it is lifted: seen twice"
 
 
 async def test_the_history_is_newest_first_and_in_pages(stack: Stack) -> None:

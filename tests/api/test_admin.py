@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from tests.api.test_shapes import check_problem
@@ -32,6 +34,7 @@ async def test_a_node_is_shown_with_all_that_it_holds_and_can_be_emptied(stack: 
     assert (await stack.ask("POST", "/v1/nodes/box/release", {}, headers=key)).json == first.json
     assert (await stack.ask("POST", "/v1/nodes/box/release", {})).json["released"] == 0
     assert (await stack.ask("GET", "/v1/nodes/other")).json["bound"] == 1
+    check_problem(await stack.ask("POST", "/v1/nodes/bxo/release", {}), "not_found")
 
 
 async def test_a_node_can_be_renamed_and_forgotten(stack: Stack) -> None:
@@ -54,6 +57,15 @@ async def test_settings_that_are_left_out_stay(stack: Stack) -> None:
     assert (await stack.ask("GET", "/v1/settings")).json == done.json
     await stack.pool()
     assert (await stack.ask("GET", "/v1/pools/p")).json["cooldown_s"] == 7
+
+
+async def test_settings_that_are_changed_at_once_are_all_kept(stack: Stack) -> None:
+    for turn in range(5):
+        wanted = {"cooldown_s": 10 + turn, "tombstone_s": 20 + turn, "node_lost_s": 30 + turn, "events_days": 40 + turn}
+        asked = (stack.ask("PUT", "/v1/settings", {name: value}) for name, value in wanted.items())
+        assert [got.status for got in await asyncio.gather(*asked)] == [200] * len(wanted)
+        now = (await stack.ask("GET", "/v1/settings")).json
+        assert {name: now[name] for name in wanted} == wanted
 
 
 @pytest.mark.asyncio(loop_scope="module")
@@ -102,8 +114,8 @@ async def test_a_secret_is_told_once(stack: Stack) -> None:
         ({"name": "a", "role": "root"}, "role"),
         ({"name": "a"}, "role"),
         ({"name": "a/b", "role": "reader"}, "name"),
-        ({"name": "a", "role": "node"}, "node"),
-        ({"name": "a", "role": "reader", "node": "n"}, "node"),
+        ({"name": "a", "role": "node"}, "needs node"),
+        ({"name": "a", "role": "reader", "node": "n"}, "not with reader"),
         ({"name": "a", "role": "reader", "ttl_s": -5}, "ttl_s"),
     ],
 )

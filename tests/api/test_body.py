@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any
 
@@ -100,7 +101,10 @@ def test_flags_of_a_query(raw: str, force: bool) -> None:
     assert read_query(raw, PoolQuery).force is force
 
 
-@given(st.text(), st.text())
+NAMES = st.text(st.characters(exclude_characters="\0"))
+
+
+@given(NAMES, NAMES)
 def test_cursors_come_back(pool: str, pod_ref: str) -> None:
     key = (pool.encode("utf-8", "replace").decode(), pod_ref.encode("utf-8", "replace").decode())
     assert decode_cursor(encode_cursor(*key), tuple[str, str]) == key
@@ -120,3 +124,11 @@ def test_a_cursor_of_another_list_is_refused() -> None:
         decode_cursor(encode_cursor("p"), tuple[str, str])
     with pytest.raises(ApiError, match="cursor"):
         decode_cursor(msgspec.json.encode("x").decode(), tuple[int])
+
+
+@pytest.mark.parametrize("lie", [["\ud800"], ["p\0"], [-1], [-(2**70)], [2**200], [1.5], [None], [["p"]], "p", 10**400])
+def test_a_cursor_that_no_answer_had_is_refused(lie: object) -> None:
+    text = base64.urlsafe_b64encode(json.dumps(lie).encode()).decode().rstrip("=")
+    for shape in (tuple[str], tuple[int]):
+        with pytest.raises(ApiError, match="cursor"):
+            decode_cursor(text, shape)

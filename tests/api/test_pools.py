@@ -175,3 +175,21 @@ async def test_why_says_what_an_add_would_get(stack: Stack) -> None:
     assert "has now" in own["detail"]
     check_problem(await stack.ask("GET", "/v1/pools/nosuch/why"), "pool_not_found")
     check_problem(await stack.ask("GET", "/v1/pools/p/why?pod_ref=nobody"), "invalid_request")
+
+
+async def test_why_says_how_each_address_is_found(stack: Stack) -> None:
+    await stack.pool(subnet="192.0.2.1/32")
+    said = await detail_of(stack)
+    assert said == "eth0 of a pod never seen would get 192.0.2.1/32, by strategy lowest"
+    await stack.cni("add", conf(), CNI_ContainerID="a", CNI_Args="IPAMD_POD_REF=t/a")
+    await stack.cni("del", conf(), CNI_ContainerID="a")
+    assert "192.0.2.1/32, which it had last" in await detail_of(stack, "?pod_ref=t%2Fa")
+    assert "192.0.2.1/32, which has cooled longest, because nothing else is free" in await detail_of(stack)
+    ranges = [[{"subnet": "192.0.2.1/32"}], [{"subnet": "2001:db8::/64"}]]
+    await stack.ask("PUT", "/v1/pools/p", {"name": "p", "ranges": ranges})
+    both = await detail_of(stack, "?pod_ref=t%2Fa")
+    assert both.endswith("192.0.2.1/32, which it had last; 2001:db8::1/64, by strategy lowest")
+
+
+async def detail_of(stack: Stack, query: str = "") -> str:
+    return str((await stack.ask("GET", f"/v1/pools/p/why{query}")).json["detail"])

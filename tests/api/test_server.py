@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -13,7 +15,7 @@ from ipamd.api import intake
 from ipamd.api.server import Limits
 from tests.support.stack import SECRET, Stack, running
 
-QUICK = Limits(connections=5, header_s=0.3, idle_s=0.8)
+QUICK = Limits(connections=5, header_s=0.3, idle_s=0.8, unread_s=0.3)
 GET = f"GET /v1/pools HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {SECRET}\r\n\r\n".encode()
 
 
@@ -169,6 +171,50 @@ async def test_too_many_connections_are_told_so_and_places_come_back(quick: Stac
         if status == 200:
             break
     assert status == 200
+
+
+@pytest.mark.parametrize("kind", ["tcp", "unix"])
+async def test_who_finds_no_place_can_read_so_though_it_has_sent_already(quick: Stack, kind: str) -> None:
+    def connect() -> socket.socket:
+        sock = socket.socket(socket.AF_UNIX if kind == "unix" else socket.AF_INET)
+        sock.connect(str(quick.path) if kind == "unix" else ("127.0.0.1", quick.port))
+        return sock
+
+    def ask_and_read() -> bytes:
+        with connect() as sock:
+            sock.settimeout(5)
+            sock.sendall(GET)
+            time.sleep(0.1)
+            return b"".join(iter(lambda: sock.recv(65536), b""))
+
+    kept = [connect() for _ in range(QUICK.connections)]
+    try:
+        answers = await asyncio.gather(*(asyncio.to_thread(ask_and_read) for _ in range(3)))
+        assert [answer.startswith(b"HTTP/1.1 503 ") for answer in answers] == [True] * 3
+    finally:
+        for sock in kept:
+            sock.close()
+
+
+async def test_a_client_that_reads_no_answer_loses_its_place(quick: Stack) -> None:
+    with socket.socket() as sock:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        sock.connect(("127.0.0.1", quick.port))
+        sock.setblocking(False)
+        requests, loop = GET.replace(b"/v1/pools", b"/openapi.json") * 100_000, asyncio.get_running_loop()
+        with pytest.raises(ConnectionError):  # a time-out: it keeps its place for ever
+            await asyncio.wait_for(loop.sock_sendall(sock, requests), 5)
+
+
+async def test_a_client_that_goes_away_in_a_body_is_no_mistake_of_the_server(
+    quick: Stack, caplog: pytest.LogCaptureFixture
+) -> None:
+    raw = await Raw.to(quick)
+    raw.writer.write(GET.replace(b"GET", b"POST").replace(b"\r\n\r\n", b"\r\nContent-Length: 99\r\n\r\n{"))
+    await asyncio.sleep(0.1)
+    raw.close()
+    await asyncio.sleep(0.1)
+    assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == []
 
 
 async def test_stopping_lets_a_running_request_finish(tmp_path: Path) -> None:

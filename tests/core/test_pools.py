@@ -210,11 +210,25 @@ def test_a_changed_pool_forgets_where_round_robin_was(one: Range) -> None:
     assert len(world.state.all(Cursor)) == 1
 
 
+def test_the_refusal_to_delete_a_pool_counts_its_pods(world: World) -> None:
+    for pod, ifname in (("t/a", "eth0"), ("t/a", "eth1"), ("t/b", "eth0")):
+        world.add(pod, f"c{pod[-1]}", ifname=ifname)
+    outcome = world.drop_pool("p")
+    assert isinstance(outcome, Refused)
+    assert outcome.detail == "pool p is in use by t/a and 1 other pod; force frees its addresses"
+    world.add("t/c", "cc")
+    outcome = world.drop_pool("p")
+    assert isinstance(outcome, Refused)
+    assert "by t/a and 2 other pods;" in outcome.detail
+
+
 def test_a_pool_in_use_is_deleted_by_force_alone(world: World) -> None:
     world.add("t/a", "c1")
     outcome = world.drop_pool("p")
     assert refused(outcome) is Code.POOL_IN_USE
     assert stranded(outcome) == ["t/a eth0 192.0.2.1"]
+    assert isinstance(outcome, Refused)
+    assert outcome.detail == "pool p is in use by t/a; force frees its addresses"
     assert stranded(world.drop_pool("p", force=True)) == ["t/a eth0 192.0.2.1"]
     assert world.state.pool("p") is None
     assert world.occupied() == []

@@ -197,3 +197,23 @@ def test_del_keeps_a_pinned_address_for_its_pod(world: World) -> None:
     assert granted(world.add("t/b")) == "192.0.2.2"
     assert granted(world.add("t/a", "c2")) == "192.0.2.1"
     assert world.bound("t/a").owner == Owner("c2", "n1", "k")
+
+
+def test_a_generation_never_comes_twice_for_a_pod(world: World) -> None:
+    world.add("t/a", "c1")
+    first = world.bound("t/a").generation
+    world.delete("c1")
+    world.add("t/a", "c2")
+    assert world.bound("t/a").generation > first
+    assert stale(world.release("t/a", generation=first))
+    assert world.holders() == {"192.0.2.1": "t/a eth0"}
+
+
+def test_a_generation_never_comes_twice_after_several_were_freed_at_once(world: World) -> None:
+    world.add("t/a", "c1", ifname="net1")
+    for container in ("c1", "c2", "c3"):
+        world.add("t/a", container, ifname="net2")
+    last = world.bound("t/a", "net2").generation
+    world.release("t/a", force=True)
+    world.add("t/a", "c4", ifname="net1")
+    assert world.bound("t/a", "net1").generation > last

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from importlib.util import find_spec
@@ -73,7 +74,7 @@ def test_a_relative_interpreter_is_refused(ctl, tmp_path):
 def test_a_directory_that_is_missing_is_named(ctl, tmp_path):
     done = ctl("cni", "install", "--bin-dir", str(tmp_path / "none"), "--python", sys.executable)
     assert done.exit_code == 1
-    assert f"{tmp_path}/none" in done.stderr
+    assert f"there is no directory {tmp_path}/none; make it, or name it with --bin-dir" in done.stderr
 
 
 def test_a_file_that_cannot_be_put_in_place_leaves_nothing(tmp_path):
@@ -102,3 +103,18 @@ def test_a_configuration_that_is_no_json_is_a_usage_error(ask, tmp_path):
     (tmp_path / "net.conf").write_text("{")
     assert ask("cni", "test", str(tmp_path / "net.conf")).exit_code == 2
     assert ask("cni", "test", str(tmp_path / "none.conf")).exit_code == 2
+
+
+def test_of_a_list_of_plugins_the_one_that_asks_ipamd_is_sent(ask, peer, tmp_path):
+    conf = tmp_path / "net.conflist"
+    plugins: list[dict[str, object]] = [
+        {"type": "tuning"},
+        {"type": "macvlan", "ipam": {"type": "ipamd", "pool": "web"}},
+    ]
+    conf.write_text(json.dumps({"cniVersion": "1.0.0", "name": "net", "plugins": plugins}))
+    peer.on("POST", "/v1/cni/test", {"dialect": "native", "pools": [], "ignored": []})
+    assert ask("cni", "test", str(conf)).exit_code == 0
+    assert peer.last.body == {"conf": {**plugins[1], "cniVersion": "1.0.0", "name": "net"}}
+    conf.write_text(json.dumps({"name": "net", "plugins": plugins[:1]}))
+    done = ask("cni", "test", str(conf))
+    assert (done.exit_code, "none has ipamd as its IPAM plugin" in done.stderr) == (2, True)

@@ -160,8 +160,11 @@ def test_nodes(ask, peer):
 
 def test_calls(ask, peer):
     call = {"at": "2030", "verb": "add", "pod_ref": "d/a", "pools": ["web"], "code": 0, "ms": 1.5, "request_id": "r"}
-    peer.on("GET", "/v1/calls", {"items": [call], "next": None})
-    assert ask("node", "calls").stdout.splitlines()[1].split() == ["2030", "add", "d/a", "web", "0", "1.5", "r"]
+    delete = {**call, "verb": "del", "pod_ref": None, "pools": [], "container_id": "0123456789abcdef"}
+    peer.on("GET", "/v1/calls", {"items": [call, delete], "next": None})
+    add, rest = (line.split() for line in ask("node", "calls").stdout.splitlines()[1:])
+    assert add == ["2030", "add", "d/a", "web", "-", "0", "1.5", "r"]
+    assert rest == ["2030", "del", "-", "-", "0123456789abc", "0", "1.5", "r"]
 
 
 def test_a_whole_cluster(ask, peer):
@@ -236,7 +239,7 @@ def test_settings_are_changed_by_name(ask, peer):
     peer.on("GET", "/v1/settings", settings)
     peer.on("PUT", "/v1/settings", settings)
     assert "cooldown_s" in ask("settings", "show").stdout
-    assert ask("settings", "set", "inline_pools=false", "cooldown_s=5", "reclaim=after:60").exit_code == 0
+    assert ask("settings", "set", "inline_pools=false", "cooldown-s=5", "reclaim=after:60").exit_code == 0
     assert peer.last.body == {"inline_pools": False, "cooldown_s": 5, "reclaim": "after:60"}
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import socket
-import sqlite3
 import stat
 import subprocess
 import sys
@@ -14,7 +13,6 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -263,109 +261,10 @@ def test_an_unknown_flag_is_a_usage_error() -> None:
     assert "--listne" in ended.stderr
 
 
-def test_migrate_needs_a_stopped_server_with_data(server: Server, tmp_path: Path) -> None:
-    running = ipamd("migrate", "--data-dir", str(server.data_dir))
-    assert running.returncode == 1
-    assert "in use by another ipamd" in running.stderr
-    server.stop()
-    done = ipamd("migrate", "--data-dir", str(server.data_dir))
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "already" in done.stdout
-    (tmp_path / "empty").mkdir()
-    nothing = ipamd("migrate", "--data-dir", str(tmp_path / "empty"))
-    assert nothing.returncode == 1
-    assert "no data directory of ipamd" in nothing.stderr
-    assert list((tmp_path / "empty").iterdir()) == []
-
-
-def test_doctor_needs_a_stopped_server(server: Server) -> None:
-    assert ask(server, "POST", "/v1/pools", POOL)[0] == 201
-    running = ipamd("doctor", "--data-dir", str(server.data_dir))
-    assert (running.returncode, running.stdout) == (2, "")
-    assert "in use by another ipamd" in running.stderr
-    server.kill()
-    found = ipamd("doctor", "--data-dir", str(server.data_dir))
-    assert (found.returncode, found.stderr) == (0, "")
-    assert found.stdout.count("\n") == 1
-    assert "nothing found; state applied up to index" in found.stdout
-    assert "of term 1" in found.stdout
-
-
-def test_doctor_finds_planted_faults(server: Server) -> None:
-    add = {"pool": "p", "pod_ref": "a/b", "container_id": "c", "node": "n1"}
-    assert ask(server, "POST", "/v1/pools", POOL)[0] == 201
-    assert ask(server, "POST", "/v1/reservations", add)[0] == 201
-    assert server.stop() == 0
-    with closing(sqlite3.connect(server.data_dir / "state.db")) as planted:
-        planted.execute("DELETE FROM addresses")
-        planted.execute("DELETE FROM free_spans")
-        planted.execute("UPDATE meta SET applied_index = applied_index + 1000")
-        planted.commit()
-    found = ipamd("doctor", "--data-dir", str(server.data_dir))
-    assert found.returncode == 1
-    assert "laws: " in found.stdout
-    assert "free space: pool p, 10.1.0.0/24" in found.stdout
-    assert "journal: the database has applied entry" in found.stdout
-
-
-def test_a_state_that_contradicts_itself_ends_the_process(server: Server) -> None:
-    """A taken address is planted among the free ones: the ADD that would double it must not be answered."""
-    add = {"pool": "p", "pod_ref": "a/b", "container_id": "c", "node": "n1"}
-    assert ask(server, "POST", "/v1/pools", POOL)[0] == 201
-    assert ask(server, "POST", "/v1/reservations", add)[0] == 201
-    assert server.stop() == 0
-    with closing(sqlite3.connect(server.data_dir / "state.db")) as planted:
-        planted.execute("UPDATE free_spans SET first = x'0a010001'")
-        planted.commit()
-    server.start()
-    with suppress(OSError):  # it may be gone before it could say so
-        assert ask(server, "POST", "/v1/reservations", add | {"pod_ref": "a/c"})[0] == 503
-    assert server.process is not None
-    assert server.process.wait(5) == 70
-    assert [event for event in events(server) if event["msg"].startswith("the log cannot go on")]
-
-
-def test_doctor_finds_a_damaged_journal(server: Server) -> None:
-    for number in range(3):
-        assert ask(server, "POST", "/v1/pools", {"name": f"p{number}", "subnet": f"10.{number}.0.0/24"})[0] == 201
-    assert server.stop() == 0
-    journal = next((server.data_dir / "journal").glob("*.log"))
-    data = bytearray(journal.read_bytes())
-    at = data.index(b"p0")
-    data[at] ^= 1
-    journal.write_bytes(data)
-    found = ipamd("doctor", "--data-dir", str(server.data_dir))
-    assert found.returncode == 1
-    assert str(journal) in found.stdout
-    assert journal.read_bytes() == data
-    with pytest.raises(ServerError, match="status 1"):
-        server.start()
-
-
-@pytest.mark.parametrize("offset", [0, 50])
-def test_a_damaged_state_is_refused_with_the_way_out(server: Server, offset: int) -> None:
-    assert server.stop() == 0
-    with (server.data_dir / "state.db").open("r+b") as file:
-        file.seek(offset)
-        file.write(b"\xa5" * 1024)
-    with pytest.raises(ServerError, match="status 1"):
-        server.start()
-    last = events(server)[-1]
-    assert last["level"] == "error"
-    assert str(server.data_dir / "state.db") in last["msg"]
-    assert "Traceback" not in server.log
-
-
-@pytest.mark.parametrize("path", ["", "none"])
-def test_doctor_wants_a_data_directory(tmp_path: Path, path: str) -> None:
-    ended = ipamd("doctor", "--data-dir", str(tmp_path / path))
-    assert ended.returncode == 2
-    assert "no data directory of ipamd" in ended.stderr
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_version_says_both() -> None:
     assert ipamd("version").stdout.startswith("ipamd 0.")
+    assert ipamd("--version").stdout.startswith("ipamd, version 0.")
+    assert "Usage:" in ipamd("serve", "-h").stdout
 
 
 def test_any_free_port_is_told(tmp_path: Path) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import subprocess
+import time
 
 import pytest
 
 from ipamd.cni.versions import SUPPORTED
-from tests.support.plugin import CONF, PLUGIN, Peer, Runtime, answer
+from tests.support.plugin import CONF, PLUGIN, RESULT, Peer, Runtime, answer
 
 
 @pytest.mark.parametrize("stdin", [b"", CONF, b"{bad"])
@@ -39,6 +41,19 @@ def test_an_unknown_command_has_code_4(runtime: Runtime, command: str) -> None:
     error = runtime.run(command).error
     assert error["code"] == 4
     assert "CNI_COMMAND" in error["msg"]
+
+
+def test_stdin_that_has_nothing_yet_is_waited_for(runtime: Runtime, peer: Peer) -> None:
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    runtime.settings(f"address {peer.address}")
+    with runtime.start("ADD", stdin=reading) as process:
+        os.close(reading)
+        time.sleep(0.2)
+        os.write(writing, CONF)
+        os.close(writing)
+        stdout, _ = process.communicate(timeout=20)
+    assert (process.returncode, stdout) == (0, RESULT)
 
 
 def test_stdin_that_cannot_be_read_has_code_5(runtime: Runtime) -> None:

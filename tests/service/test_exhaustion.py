@@ -78,6 +78,7 @@ async def test_two_families_are_told_apart(tmp_path: Path) -> None:
         told = sentence(stack, "dual")
         assert told is not None
         assert "no free IPv4 address: 2 excluded;" in told
+        assert "shows the holders" not in told, "nobody holds any"
         assert sentence(stack, "dual", 2) is None
         assert sentence(stack, "nosuch") is None
 

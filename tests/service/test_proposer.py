@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ipamd.core.addresses import Address
 from ipamd.core.commands import DropToken, Origin, decode_command
-from ipamd.core.entries import KEEP_INTERNAL_MS, KEEP_KEYED_MS, OP_BYTES
+from ipamd.core.entries import KEEP_INTERNAL_MS, KEEP_KEYED_MS, MAX_ITEM_BYTES, OP_BYTES
 from ipamd.core.outcomes import Code, Done, PoolStored, Refused, Stranded
 from ipamd.core.ports import Unavailable
 from ipamd.errors import ApiError
@@ -63,6 +65,16 @@ async def test_what_is_left_of_the_deadline_is_the_time_out() -> None:
         await proposer.propose(COMMAND, request(left_s=2.5))
     assert refused.value.outcome == "none"
     assert len(log.items) == 1
+
+
+async def test_a_command_that_no_entry_can_carry_is_too_large() -> None:
+    log = ScriptedLog()
+    proposer = Proposer(log, TurnedClock(), counting_bytes())
+    for key in (None, Key.of("me", "k", "POST", "/v1/pools", b"{}")):
+        with pytest.raises(ApiError) as refused:
+            await proposer.propose(replace(COMMAND, token_id="t" * MAX_ITEM_BYTES), request(key))
+        assert refused.value.row.code == "too_large"
+    assert log.items == []
 
 
 async def test_a_refusal_becomes_an_error_with_what_it_names() -> None:

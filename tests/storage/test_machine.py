@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import re
+import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +18,7 @@ from ipamd.core.model import AssignedAddress, Node, Settings
 from ipamd.core.outcomes import Code, PoolStored, Refused, SettingsStored
 from ipamd.core.ports import LogEntry, StateMachine
 from ipamd.storage.errors import Broken, DiskFull
+from ipamd.storage.snapshot import SqliteState
 from tests.core.world import ORIGIN, addresses, definition, granted
 from tests.storage.driver import Driver
 from tests.storage.pods import add, delete, pool
@@ -111,6 +115,13 @@ def test_outcomes_are_kept_as_long_as_their_item_says(driver: Driver) -> None:
     driver.apply(driver.item(Expire(ORIGIN), keep_ms=0))
     assert driver.rows("SELECT * FROM ops") == []
     assert driver.machine.next_due_log_ms is None
+
+
+def test_an_outcome_goes_when_it_is_due_though_nobody_asked_when_that_is(driver: Driver) -> None:
+    driver.apply(driver.item(pool("p", "192.0.2.0/24"), keep_ms=5_000))
+    driver.log_ms = 6_000
+    driver.apply(driver.item(Expire(ORIGIN), keep_ms=0))
+    assert driver.rows("SELECT * FROM ops") == []
 
 
 def test_of_keyed_outcomes_the_oldest_go_first(tmp_path: Path) -> None:
@@ -223,18 +234,53 @@ def test_dropping_what_is_not_there_is_a_contradiction(driver: Driver) -> None:
 
 def test_a_dropped_pool_leaves_no_rows_behind(driver: Driver) -> None:
     driver.run(pool("p", "192.0.2.0/24", "2001:db8::/64", strategy="round-robin"), add("t/a"))
+    driver.run(Release(ORIGIN, "p", "t/a", force=True), add("t/b"))
     driver.run(DropPool(ORIGIN, "p", force=True))
-    for table in ("ranges", "excludes", "free_spans", "cursors", "addresses", "attachments", "reservations"):
+    for table in (
+        "ranges",
+        "excludes",
+        "free_spans",
+        "cursors",
+        "generation_floors",
+        "addresses",
+        "attachments",
+        "reservations",
+    ):
         assert driver.rows(f"SELECT * FROM {table}") == [], table
     stored = driver.run(pool("p", "192.0.2.0/24"))[0]
     assert isinstance(stored, PoolStored)
     assert stored.created
 
 
-def test_checkpoint_names_what_is_applied_whether_or_not_a_reader_holds_it_up(driver: Driver) -> None:
+def test_a_checkpoint_is_durable_whether_or_not_a_reader_holds_it_up(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", synced.append)
     driver.run(pool("p", "192.0.2.0/24"))
     with driver.state.snapshot() as snapshot:
         driver.run(add("t/a"))
         assert driver.machine.checkpoint() == 3
+        assert len(synced) == 1  # SQLite could not fold in what came after the reader's moment
         assert snapshot.applied_index == 2
     assert driver.machine.checkpoint() == 3
+    assert len(synced) == 1
+
+
+def test_a_damaged_page_is_told_with_the_way_out_by_whoever_meets_it(driver: Driver) -> None:
+    driver.run(pool("p", "192.0.2.0/24"), add("t/a"))
+    page_bytes = int(str(driver.rows("PRAGMA page_size")[0][0]))
+    root = int(str(driver.rows("SELECT rootpage FROM sqlite_master WHERE name = 'nodes'")[0][0]))
+    driver.close()
+    with driver.database.path.open("r+b") as file:
+        file.seek((root - 1) * page_bytes)
+        file.write(b"\xff" * page_bytes)
+    driver.open()
+    way_out = f"{driver.database.path} is damaged .*: put the whole data directory back"
+    with pytest.raises(Broken, match=way_out):
+        driver.run(add("t/b", node="n2"))
+    told: list[str] = []
+    with pytest.raises(sqlite3.DatabaseError), SqliteState(driver.database, fatal=told.append).snapshot() as snapshot:
+        snapshot.nodes("", 1)
+    assert len(told) == 1
+    assert re.match(way_out, told[0])

@@ -42,6 +42,19 @@ def test_a_snapshot_stays_at_its_moment(driver: Driver) -> None:
     assert driver.machine.view.pool("p") is not None
 
 
+def test_a_pool_keeps_its_ranges_in_a_snapshot_though_a_newer_one_was_read_since(driver: Driver) -> None:
+    driver.run(pool("p", "192.0.2.0/29"), pool("q", "198.51.100.0/24"), add("t/a"))
+    with driver.state.snapshot() as before:
+        old = before.pool("p")
+        driver.run(ReplacePool(ORIGIN, definition("p", "192.0.2.0/28", "2001:db8::/64")))
+        with driver.state.snapshot() as after:
+            new = after.pool("p")
+            assert old
+            assert new
+            assert (before.free_count(old, 0, 0), after.free_count(new, 0, 0)) == (5, 13)
+            assert before.next_free(old, 0, 0, 0, 2**32 - 1) == parse_address("192.0.2.2").value
+
+
 def test_a_change_that_was_taken_back_is_never_seen(driver: Driver) -> None:
     driver.run(pool("p", "192.0.2.0/29"))
     driver.connection.execute("BEGIN")

@@ -11,6 +11,7 @@ import click
 
 from ipamctl.cni.place import BadInterpreter, place, with_shebang
 from ipamctl.exits import Refused
+from ipamctl.text import reason
 
 _SYSTEM_PYTHON = Path("/usr/bin/python3")
 
@@ -26,11 +27,17 @@ _SYSTEM_PYTHON = Path("/usr/bin/python3")
 )  # fmt: skip
 def install(bin_dir: Path, python: Path | None) -> None:
     """Install the CNI plugin on this host as BIN_DIR/ipamd."""
+    if not bin_dir.is_dir():
+        raise Refused(
+            f"the plugin is not installed: there is no directory {bin_dir}; make it, or name it with --bin-dir"
+        )
     try:
         plugin = with_shebang(_source().read_bytes(), python or _default_python())
         place(plugin, bin_dir / "ipamd")
-    except (BadInterpreter, OSError) as failed:
+    except BadInterpreter as failed:
         raise Refused(f"the plugin is not installed: {failed}") from failed
+    except OSError as failed:
+        raise Refused(f"the plugin is not installed: {bin_dir / 'ipamd'}: {reason(failed)}") from failed
     click.echo(f"installed {bin_dir / 'ipamd'}")
 
 

@@ -11,7 +11,7 @@ from ipamctl.client import route
 from ipamctl.render import columns
 from ipamctl.session import Session, Verb, list_options
 
-_NAMES = ("at", "verb", "pod_ref", "pools", "code", "ms", "request_id")
+_NAMES = ("at", "verb", "pod_ref", "pools", "container_id", "code", "ms", "request_id")
 
 
 @click.command(cls=Verb)
@@ -23,5 +23,6 @@ def calls(session: Session, /, limit: int | None, cursor: str | None) -> None:
 
 
 def _table(answer: Mapping[str, Any]) -> str:
-    rows = [[item.get(name) for name in _NAMES] for item in answer["items"]]
-    return columns(("AT", "VERB", "POD", "POOLS", "CODE", "MS", "REQUEST"), rows)
+    shortened = [{**item, "container_id": (item.get("container_id") or "")[:13]} for item in answer["items"]]
+    rows = [[item.get(name) for name in _NAMES] for item in shortened]
+    return columns(("AT", "VERB", "POD", "POOLS", "CONTAINER", "CODE", "MS", "REQUEST"), rows)

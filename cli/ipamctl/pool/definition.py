@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import click
-import yaml
+
+from ipamctl.documents import name_of, read_document
 
 RANGE_FIELDS = ("subnet", "range_start", "range_end", "exclude", "gateway")
 """The fields of a range; at the top level of a definition they describe its only one."""
@@ -70,13 +69,9 @@ def read_definition(path: Path, name: str | None, given: Mapping[str, Any]) -> d
     """The definition in a file, under the name of the command line. Raises UsageError."""
     if given:
         raise click.UsageError("--file has the whole definition: no other option may describe the pool")
-    try:
-        text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
-        value = yaml.safe_load(text) if path.suffix in {".yaml", ".yml"} else json.loads(text)
-    except (OSError, ValueError, yaml.YAMLError) as bad:
-        raise click.UsageError(f"{path} cannot be read: {' '.join(str(bad).split())}") from bad
+    value = read_document(path)
     if not isinstance(value, dict):
-        raise click.UsageError(f"{path} does not hold one pool")
+        raise click.UsageError(f"{name_of(path)} does not hold one pool")
     if name is not None and value.setdefault("name", name) != name:
-        raise click.UsageError(f"{path} describes the pool {value['name']!r}, not {name!r}")
+        raise click.UsageError(f"{name_of(path)} describes the pool {value['name']!r}, not {name!r}")
     return value

@@ -12,9 +12,9 @@ def pool_table(pool: Mapping[str, Any]) -> str:
     """One pool, and whom a change leaves stranded."""
     plain = [(name, value) for name, value in pool.items() if name not in {"ranges", "stranded"}]
     ranges = [
-        (f"range {set_number}.{number}", _range_text(entry))
-        for set_number, alternatives in enumerate(pool["ranges"], 1)
-        for number, entry in enumerate(alternatives, 1)
+        (f"ranges[{position}][{order}]", _range_text(entry))
+        for position, alternatives in enumerate(pool["ranges"])
+        for order, entry in enumerate(alternatives)
     ]
     text = fields([*plain[:2], *ranges, *plain[2:]])
     stranded = pool.get("stranded")
@@ -41,7 +41,10 @@ def _ranges_text(pool: Mapping[str, Any]) -> str:
 
 def _span_text(entry: Mapping[str, Any]) -> str:
     start, end = entry.get("range_start"), entry.get("range_end")
-    return f"{entry['subnet']} ({start or ''}-{end or ''})" if start or end else str(entry["subnet"])
+    if start and end:
+        return f"{entry['subnet']} ({start}-{end})"
+    bound = f" (from {start})" if start else f" (to {end})" if end else ""
+    return f"{entry['subnet']}{bound}"
 
 
 def _range_text(entry: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ from ipamctl.session import Session, Verb
 @click.argument("pool")
 @click.argument("pod_ref")
 @click.option("--ifname", metavar="INTERFACE", help="Only this interface of the pod.")
-@click.option("--container-id", metavar="ID", help="Only while it is bound to this container.")
+@click.option("--container-id", metavar="ID", help="Only while it is bound to this container; the whole id.")
 @click.option("--generation", type=int, help="Only while the attachment has this generation.")
 @click.option("--force", is_flag=True, help="Even if it is bound.")
 @click.pass_obj
@@ -30,5 +30,6 @@ def release(session: Session, /, pool: str, pod_ref: str, **query: Any) -> None:
     if answer and answer.get("released") is False:
         if session.output != "table":
             session.show(answer, table)
-        raise Refused(f"{pool}: {pod_ref} is kept: {answer.get('reason', 'stale')}, it has been bound anew since")
+        reason = answer.get("reason", "stale")
+        raise Refused(f"{pool}: {pod_ref} is kept: {reason}, the container or generation named is not the current one")
     session.show(answer, table)

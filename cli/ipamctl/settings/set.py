@@ -25,11 +25,12 @@ def set_(session: Session, /, pairs: tuple[str, ...]) -> None:
 
 def _read(settings: Mapping[str, Any], pairs: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
     for pair in pairs:
-        name, equals, text = pair.partition("=")
+        given, equals, text = pair.partition("=")
+        name = given.replace("-", "_")  # the options of `ipamd serve` and its file spell them so
         if not equals:
             raise click.UsageError(f"{pair!r} is not of the form NAME=VALUE")
         if name not in settings:
-            raise click.UsageError(f"there is no setting {name!r} (known: {', '.join(settings)})")
+            raise click.UsageError(f"there is no setting {given!r} (known: {', '.join(settings)})")
         yield name, _value(name, text, settings[name])
 
 

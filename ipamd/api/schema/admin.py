@@ -76,8 +76,12 @@ class TokenBody(Given):
                 check_seconds(self.ttl_s, "ttl_s")
         except (InvalidName, DefinitionError) as error:
             raise ApiError("invalid_request", str(error)) from None
-        if (self.role == "node") != (self.node is not None):
-            raise ApiError("invalid_request", "node goes with the role node, and with no other")
+        if self.role == "node" and self.node is None:
+            raise ApiError(
+                "invalid_request", "a token of the role node needs node, the name of the node it is bound to"
+            )
+        if self.role != "node" and self.node is not None:
+            raise ApiError("invalid_request", f"node goes with the role node, not with {self.role}")
 
 
 class TokenShown(Shown):

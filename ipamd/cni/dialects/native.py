@@ -24,7 +24,7 @@ def read(ipam: Json) -> Ipam:
 
 def _pools(value: object) -> tuple[str, ...]:
     if value is None or value in ("", []):
-        raise CniError(BAD_CONFIG, "ipam names no pool")
+        raise CniError(BAD_CONFIG, "ipam names no pool: its key pool is missing or empty")
     names = config.texts(value, "ipam.pool") if isinstance(value, list) else (_one(value),)
     if len(names) > _POOLS:
         raise CniError(BAD_CONFIG, f"ipam.pool names {len(names)} pools, at most {_POOLS} are allowed")
