@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from ipamd.core.addresses import Address, Network
+from ipamd.core.eventkind import EventKind as EventKind  # noqa: PLC0414 - one of the nouns, too long a list for here
 from ipamd.core.intervals import Span, Spans, contains, normalise, subtract
 
 FOREVER = -1
@@ -292,34 +293,6 @@ class Boot:
     boot_id: str
     order: int
     since_ms: int
-
-
-class EventKind(StrEnum):
-    """What happened. Kinds with an address are also its history.
-
-    A holding begins with BOUND or HELD, whichever comes first; MOVED ends it on one node and begins it on another;
-    RELEASED ends it. An attachment with several addresses makes one event for each.
-    """
-
-    POOL_CREATED = "pool_created"
-    POOL_UPDATED = "pool_updated"
-    POOL_DELETED = "pool_deleted"
-    BOUND = "bound"
-    HELD = "held"
-    REBOUND = "rebound"
-    MOVED = "moved"
-    RELEASED = "released"
-    QUARANTINED = "quarantined"
-    UNQUARANTINED = "unquarantined"
-    NODE_RENAMED = "node_renamed"
-    NODE_FORGOTTEN = "node_forgotten"
-    SETTINGS_CHANGED = "settings_changed"
-    TOKEN_CREATED = "token_created"  # noqa: S105 - a kind of event, not a secret
-    TOKEN_REVOKED = "token_revoked"  # noqa: S105 - likewise
-    MEMBER_ADDED = "member_added"
-    MEMBER_PROMOTED = "member_promoted"
-    MEMBER_REMOVED = "member_removed"
-    MEMBER_BOUND = "member_bound"
 
 
 @dataclass(frozen=True, slots=True)
