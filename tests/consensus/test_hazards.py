@@ -109,6 +109,7 @@ async def test_an_invitation_to_a_snapshot_commits_nothing(monkeypatch: pytest.M
     net.clock.now_s += 1
     net.tick("b")
     for _ in range(4):
+        net.clock.now_s += LIMITS.heartbeat_s * 2
         net.deliver("b", "a", 5)
         net.tick("a")
         net.deliver("a", "b", 5)
