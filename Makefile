@@ -1,13 +1,15 @@
 # Everything a contributor runs. Two commands set up a fresh machine: `git clone ...` and any of these targets.
 # PYTHON: the interpreter that makes the virtual environment (3.11 or newer).
+# N, SEED: how many clusters `make sim` simulates, and the seed of the first (by default another one each time).
 # ROUNDS: how much of the long tests to run; 1 is the full count, `make test` runs a tenth of it.
 
 PYTHON ?= python3
 VENV ?= .venv
 ROUNDS ?= 0.1
+N ?= 200
 BIN := $(VENV)/bin
 
-.PHONY: demo cluster test check format bench soak clean
+.PHONY: demo cluster test check format bench sim mutants soak clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/python -m demo.story
@@ -31,8 +33,14 @@ format: $(VENV)/.dev
 bench: $(VENV)/.runtime
 	$(BIN)/python -m bench $(BENCH)
 
+sim: $(VENV)/.dev
+	$(BIN)/python -m tests.sim --runs $(N) $(if $(SEED),--seed $(SEED))
+
+mutants: $(VENV)/.dev
+	$(BIN)/python -m tests.sim --mutants
+
 soak: $(VENV)/.dev
-	ROUNDS=1 $(BIN)/python -m pytest -s tests/kill tests/consensus/test_kill.py
+	ROUNDS=1 $(BIN)/python -m pytest -s tests/kill tests/sim tests/consensus/test_kill.py
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

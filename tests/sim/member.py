@@ -27,7 +27,7 @@ from tests.sim.network import Network, SimWire
 from tests.sim.promises import Promises
 from tests.sim.timeline import MemberClock, Timeline
 
-TICK_S = 0.025
+TICK_S = 0.04
 ROUND_S = 1e-4
 APPLY_S = 2e-4
 DIGEST_EVERY = 64

@@ -61,6 +61,8 @@ class Pod:
     former: list[str] = field(default_factory=list)
     bindings: list[Binding] = field(default_factory=list)
     active: bool = True
+    open: Call | None = None
+    """The call that is under way."""
 
     def live(self) -> None:
         """The next call, after a while."""
@@ -102,6 +104,7 @@ class Pod:
 
     def _send(self, command: Command, call: Call) -> None:
         data = encode_command(command)
+        self.open = call
         self.town.ask(Item(self.chance.randbytes(OP_BYTES), data), LIMIT_S, lambda end: self._ended(call, end))
         if call.verb is not Verb.RELEASE and self.chance.random() < 0.15:
             self._send_twin(data, call)
@@ -119,6 +122,7 @@ class Pod:
 
     def _ended(self, call: Call, end: End) -> None:
         now_s = self.town.timeline.now_s
+        self.open = None
         if isinstance(end, Answer):
             address = self._learn(call, end.outcome)
             self.town.history.note(call._replace(returned_s=now_s, done=True, address=address))

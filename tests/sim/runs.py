@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import multiprocessing
 import time
@@ -54,6 +55,9 @@ def many(seeds: Iterable[int], members: int | None = None, jobs: int = 1) -> Ite
 
 
 def _one(work: tuple[int, int | None]) -> Result:
+    gc.disable()  # what a run leaves is collected after it, at once
     started_s = time.process_time()
     result = simulate(*work)
+    gc.collect()
+    gc.enable()
     return result._replace(took_s=time.process_time() - started_s)

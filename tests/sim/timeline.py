@@ -57,9 +57,13 @@ class MemberClock:
 
     def monotonic_s(self) -> float:
         """Seconds; each look costs a little, and it never falls."""
-        self._read_s = max(self._read_s, self.here_s) + READ_S
-        self.spent_s = max(self.spent_s, self._read_s - self._timeline.now_s)
-        return self._read_s
+        now_s = self._timeline.now_s
+        read_s = now_s + self.spent_s + READ_S
+        if read_s <= self._read_s:
+            read_s = self._read_s + READ_S
+        self._read_s = read_s
+        self.spent_s = read_s - now_s
+        return read_s
 
     def wall_ms(self) -> int:
         """What the host believes."""

@@ -42,7 +42,7 @@ from tests.support.history import History, Read, Shown
 SUBNET, GATEWAY = "10.0.0.0/28", "10.0.0.14"
 COOLDOWN_S, TOMBSTONE_S = 2, 20
 PODS, NODES = 12, 3
-WORK_S, CALM_S, SETTLE_S = 15.0, 3.0, 4.0
+WORK_S, CALM_S, SETTLE_S = 13.0, 3.0, 3.0
 KEEP_HOUSE_S = 0.25
 COMPACTION_S = 0.2
 """A run is short: the journal is trimmed as soon as there is anything to trim."""
@@ -309,6 +309,9 @@ class World:
                 records = digest(SqliteRecords(snapshot.connection))
             if records != reference:
                 raise Violation(f"{process.name} is in another state than the specification comes to")
+        for pod in self.pods:
+            if pod.open is not None:
+                self.history.note(pod.open)
         final = {process.name: holders(process) for process in running}
         broken = check(self.history, Rules(SUBNET, frozenset({GATEWAY})), final)
         if broken:
