@@ -80,7 +80,7 @@ def test_damage_below_is_refused_with_where_and_what_to_do() -> None:
     data, entries, _ = written(1, 1, 1)
     flipped = bytearray(data)
     flipped[data.index(entries[1][0])] ^= 1
-    with pytest.raises(StartRefused, match=r"entry 2 in .* is damaged at byte \d+, and it was whole once.* backup"):
+    with pytest.raises(StartRefused, match=r"entry 2 in .* is damaged at byte \d+, and it was whole once.* copy"):
         open_journal(disk_with(bytes(flipped)))
 
 
