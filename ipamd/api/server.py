@@ -7,7 +7,7 @@ import contextlib
 import logging
 import socket
 import ssl
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
@@ -137,7 +137,7 @@ class _Connection(RequestHandler):
         """Take a place, if there is one."""
         manager = self._manager
         if manager is not None and len(manager.connections) >= self._limits.connections:
-            self._refuse(transport)
+            self._refuse(cast("asyncio.Transport", transport))  # uvloop's are no instances of it
             return
         super().connection_made(transport)
         self._expect_head()
@@ -203,10 +203,10 @@ class _Connection(RequestHandler):
         request_id = request_id_of(request.headers, self._services.random)
         return respond(failure_of(error, request_id), request_id, headers_of(self._services, request_id))
 
-    def _refuse(self, transport: asyncio.BaseTransport) -> None:
+    def _refuse(self, transport: asyncio.Transport) -> None:
         """Say that there is no place. Closed at once, with a request unread, the answer would be lost with a reset."""
         self._force_close = True
-        if not isinstance(transport, asyncio.Transport) or len(self._refused) >= self._limits.connections:
+        if len(self._refused) >= self._limits.connections:
             transport.close()
             return
         self.transport = transport

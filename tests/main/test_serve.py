@@ -13,6 +13,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +155,25 @@ def test_a_silent_client_does_not_hold_up_the_end(server: Server) -> None:
         began_s = time.monotonic()
         assert server.stop() == 0
         assert time.monotonic() - began_s < 10
+
+
+def test_who_finds_no_place_on_the_node_socket_is_told_so(server: Server) -> None:
+    with ExitStack() as stack:
+
+        def connect() -> socket.socket:
+            sock = stack.enter_context(socket.socket(socket.AF_UNIX))
+            sock.settimeout(5)
+            sock.connect(str(server.socket))
+            return sock
+
+        kept = [connect() for _ in range(512)]
+        kept[0].sendall(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert kept[0].recv(4096).startswith(b"HTTP/1.1 200 ")
+        over = connect()
+        over.sendall(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
+        time.sleep(0.2)
+        assert over.recv(4096).startswith(b"HTTP/1.1 503 ")
+        assert server.is_ready()
 
 
 def test_a_second_server_on_one_data_directory_is_refused(steady: Server) -> None:
