@@ -134,7 +134,8 @@ def _no_mark() -> Patches:
 
 def _no_generation() -> Patches:
     def is_meant(attachment: Any, command: Any) -> bool:
-        return attachment.owner is not None and attachment.owner.container_id == command.container_id
+        container = command.container_id
+        return container is None or (attachment.owner is not None and attachment.owner.container_id == container)
 
     return [(release, "_is_meant", is_meant)]
 

@@ -98,7 +98,8 @@ class Pod:
 
     def _release(self, binding: Binding) -> None:
         called_s = self.town.timeline.now_s
-        command = Release(ORIGIN, POOL, self.name, IFNAME, binding.container, binding.generation)
+        container = self.chance.choice((None, binding.container))
+        command = Release(ORIGIN, POOL, self.name, IFNAME, container, binding.generation)
         call = Call(self.name, Verb.RELEASE, binding.container, called_s, called_s, False, None, binding.start_s)
         self._send(command, call)
 
@@ -128,8 +129,6 @@ class Pod:
             self.town.history.note(call._replace(returned_s=now_s, done=True, address=address))
         else:
             self.town.history.note(call._replace(returned_s=now_s))
-            if call.verb is not Verb.ADD and call.container == self.container:
-                self.container = None  # it may have ended: a runtime does not start that one again
         self.live()
 
     def _learn(self, call: Call, outcome: Outcome) -> str | None:
