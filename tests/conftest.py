@@ -38,6 +38,17 @@ def without_namespaces() -> Reason:
 
 
 @functools.cache
+def without_disks() -> Reason:
+    """Why small file systems cannot be made here; None: they can."""
+    if os.geteuid() != 0:
+        return "needs root"
+    if shutil.which("mkfs.ext4") is None:
+        return "needs mkfs.ext4 (Debian: e2fsprogs)"
+    asked = subprocess.run(["losetup", "--find"], capture_output=True, text=True, check=False)
+    return None if asked.returncode == 0 else f"needs loop devices: {asked.stderr.strip()}"
+
+
+@functools.cache
 def without_plugins() -> Reason:
     """Why the real CNI plugins cannot be run here; None: they can."""
     missing = [name for name in ("bridge", "macvlan", "ptp") if not os.access(CNI_BIN / name, os.X_OK)]
@@ -46,6 +57,7 @@ def without_plugins() -> Reason:
 
 NEEDS: dict[str, tuple[str, Callable[[], Reason]]] = {
     "needs_root": ("needs root and network namespaces", without_namespaces),
+    "needs_disks": ("needs root and loop devices", without_disks),
     "needs_plugins": ("needs the reference CNI plugins", without_plugins),
 }
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
-import time
 from contextlib import closing
 from pathlib import Path
 
@@ -16,7 +14,7 @@ def test_a_member_whose_state_was_changed_behind_its_back_stops(tmp_path: Path) 
         cluster.pool()
         for number in range(5):
             assert cluster["n1"].add(f"c{number}", f"t/{number}").code == 0
-        _wait_for_equal_digests(cluster)
+        cluster.wait_for_equal_digests()
         victim = cluster.followers()[0]
         others = [member for member in cluster if member is not victim]
         assert victim.stop() == 0
@@ -30,15 +28,3 @@ def test_a_member_whose_state_was_changed_behind_its_back_stops(tmp_path: Path) 
         assert others[0].add("cx", "t/x").code == 0
         assert all(member.is_running for member in others)
         assert f"{victim.name}" in others[0].log + others[1].log
-
-
-def _wait_for_equal_digests(cluster: Cluster) -> None:
-    """Until `cluster status` shows one digest at one index for all three."""
-    deadline = time.monotonic() + 15
-    while True:
-        shown = json.loads(cluster.ctl("-o", "json", "cluster", "status").stdout)["members"]
-        seen = {(member["digest_index"], member["digest"]) for member in shown}
-        if len(seen) == 1 and None not in next(iter(seen)):
-            return
-        assert time.monotonic() < deadline, shown
-        time.sleep(0.3)

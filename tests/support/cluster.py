@@ -188,7 +188,7 @@ class Cluster:
     def make(self, name: str, *flags: str) -> MemberServer:
         """One more server, that is not started and in no cluster yet."""
         directory = self.directory / name
-        directory.mkdir()
+        directory.mkdir(exist_ok=True)
         self.members[name] = MemberServer(directory, *flags, name=name, shop=self.shop)
         return self.members[name]
 
@@ -262,6 +262,18 @@ class Cluster:
                         return lists[0]
             time.sleep(0.1)
         raise ServerError(f"not level within {timeout_s} s: {[len(one) for one in lists]}")
+
+    def wait_for_equal_digests(self, timeout_s: float = 15.0) -> None:
+        """Wait until `cluster status` shows one digest at one index for all members. Raises ServerError."""
+        deadline = time.monotonic() + timeout_s
+        shown: list[Any] = []
+        while time.monotonic() < deadline:
+            shown = json.loads(self.ctl("-o", "json", "cluster", "status").stdout)["members"]
+            seen = {(member["digest_index"], member["digest"]) for member in shown}
+            if len(seen) == 1 and None not in next(iter(seen)):
+                return
+            time.sleep(0.3)
+        raise ServerError(f"no equal digests within {timeout_s} s: {shown}")
 
     def __enter__(self) -> Self:
         return self.start()
