@@ -11,6 +11,7 @@ from ipamd.core.add import add
 from ipamd.core.changes import Change
 from ipamd.core.commands import (
     Add,
+    ChangeSettings,
     Command,
     CreatePool,
     Del,
@@ -21,7 +22,6 @@ from ipamd.core.commands import (
     Found,
     LiftQuarantine,
     Origin,
-    PutSettings,
     PutToken,
     Reclaim,
     Release,
@@ -63,7 +63,7 @@ _DECIDERS: Mapping[type[Command], Callable[[Draft, Any], Outcome]] = {
     LiftQuarantine: admin.lift_quarantine,
     RenameNode: nodes.rename_node,
     ForgetNode: nodes.forget_node,
-    PutSettings: admin.put_settings,
+    ChangeSettings: admin.change_settings,
     PutToken: admin.put_token,
     DropToken: admin.drop_token,
     Found: admin.found,
