@@ -19,26 +19,31 @@ def lock_data_dir(directory: Path) -> Iterator[None]:
 
     Raises StartRefused when another process holds it, or the directory cannot be written.
     """
-    descriptor = _locked(directory)
-    try:
+    with contextlib.ExitStack() as stack:
+        file = _open(directory / NAME, os.O_RDWR | os.O_CREAT)
+        stack.callback(os.close, file)
+        _lock(directory, file, file)
+        itself = _open(directory, os.O_RDONLY | os.O_DIRECTORY)
+        stack.callback(os.close, itself)
+        _lock(directory, itself, file)  # somebody may have removed the file, taking it for left over
+        with contextlib.suppress(OSError):  # a full disk: who holds it is only for the sentence
+            os.ftruncate(file, 0)
+            os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
         yield
-    finally:
-        os.close(descriptor)
 
 
-def _locked(directory: Path) -> int:
-    path = directory / NAME
+def _open(path: Path, flags: int) -> int:
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        return os.open(path, flags | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise StartRefused(f"{path} cannot be opened: {error.strerror}") from error
+
+
+def _lock(directory: Path, descriptor: int, file: int) -> None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        holder = os.pread(descriptor, 20, 0).decode(errors="replace").strip()
-        os.close(descriptor)
+        if descriptor != file and not isinstance(error, BlockingIOError):
+            return  # a file system that locks files only
+        holder = os.pread(file, 20, 0).decode(errors="replace").strip()
         raise StartRefused(f"{directory} is in use by another ipamd (process {holder or 'unknown'})") from error
-    with contextlib.suppress(OSError):  # a full disk: who holds it is only for the sentence
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
-    return descriptor

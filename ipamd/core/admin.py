@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from ipamd.core.commands import DropToken, Found, LiftQuarantine, PutSettings, PutToken, SetQuarantine
+from dataclasses import fields, replace
+
+from ipamd.core.commands import ChangeSettings, DropToken, Found, LiftQuarantine, PutToken, SetQuarantine
 from ipamd.core.draft import Draft
-from ipamd.core.model import Cluster, EventKind, Quarantine
+from ipamd.core.model import Cluster, EventKind, Quarantine, Settings
 from ipamd.core.outcomes import Code, Done, Outcome, Quarantined, Refused, SettingsStored
+
+_SETTINGS = tuple(field.name for field in fields(Settings))
 
 
 def set_quarantine(draft: Draft, command: SetQuarantine) -> Outcome:
@@ -42,12 +46,15 @@ def end_quarantine(draft: Draft, old: Quarantine, detail: str) -> None:
     draft.event(EventKind.UNQUARANTINED, space=old.space, address=old.address, detail=detail)
 
 
-def put_settings(draft: Draft, command: PutSettings) -> Outcome:
-    """Replace the replicated settings."""
-    if command.settings != draft.view.settings():
-        draft.put(command.settings)
+def change_settings(draft: Draft, command: ChangeSettings) -> Outcome:
+    """Change the settings that are given."""
+    old = draft.view.settings()
+    given = {name: value for name in _SETTINGS if (value := getattr(command, name)) is not None}
+    new = replace(old, **given)
+    if new != old:
+        draft.put(new)
         draft.event(EventKind.SETTINGS_CHANGED)
-    return SettingsStored(command.settings)
+    return SettingsStored(new)
 
 
 def put_token(draft: Draft, command: PutToken) -> Outcome:

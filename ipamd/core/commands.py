@@ -184,11 +184,18 @@ class ForgetNode:
 
 
 @dataclass(frozen=True, slots=True)
-class PutSettings:
-    """Replace the replicated settings."""
+class ChangeSettings:
+    """Change some of the replicated settings. None: stays as it is, whatever another change makes of it meanwhile."""
 
     origin: Origin
-    settings: Settings
+    inline_pools: bool | None = None
+    cooldown_s: int | None = None
+    reclaim: str | None = None
+    node_lost_s: int | None = None
+    evidence_grace_s: int | None = None
+    tombstone_s: int | None = None
+    events_days: int | None = None
+    events_max: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +290,7 @@ Command = (
     | LiftQuarantine
     | RenameNode
     | ForgetNode
-    | PutSettings
+    | ChangeSettings
     | PutToken
     | DropToken
     | Found
@@ -307,7 +314,7 @@ KINDS: dict[int, type[Command]] = {
     9: LiftQuarantine,
     10: RenameNode,
     11: ForgetNode,
-    12: PutSettings,
+    12: ChangeSettings,
     13: PutToken,
     14: DropToken,
     15: Found,

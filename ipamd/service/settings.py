@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-from dataclasses import replace
 from typing import Any
 
-from ipamd.core.commands import PutSettings
+from ipamd.core.commands import ChangeSettings
 from ipamd.core.model import Settings as Values
 from ipamd.core.outcomes import SettingsStored
 from ipamd.service.proposer import Proposer
@@ -19,18 +17,11 @@ class Settings:
 
     def __init__(self, proposer: Proposer, reader: Reader) -> None:
         self._proposer, self._reader = proposer, reader
-        self._changing = asyncio.Lock()
 
     async def get(self, request: Request) -> At[Values]:
         """The settings in force. Raises Unavailable."""
         return await self._reader.read(lambda snapshot: snapshot.settings(), request)
 
     async def put(self, given: dict[str, Any], request: Request) -> At[SettingsStored]:
-        """Change the settings that are given; the others stay. Raises ApiError, Unavailable.
-
-        One change after the other, or each of two at once would put back what the other has just changed.
-        """
-        async with self._changing:
-            now = await self.get(request)
-            command = PutSettings(request.origin, replace(now.value, **given))
-            return await self._proposer.carry_out(command, request, SettingsStored)
+        """Change the settings that are given; the others stay. Raises ApiError, Unavailable."""
+        return await self._proposer.carry_out(ChangeSettings(request.origin, **given), request, SettingsStored)

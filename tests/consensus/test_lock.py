@@ -44,3 +44,12 @@ def test_another_process_holds_it_until_it_is_killed(tmp_path: Path) -> None:
 def test_a_directory_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StartRefused, match="cannot be opened"):
         lock_data_dir(tmp_path / "none").__enter__()
+
+
+def test_a_lock_whose_file_was_removed_still_holds(tmp_path: Path) -> None:
+    with lock_data_dir(tmp_path):
+        (tmp_path / "lock").unlink()
+        with pytest.raises(StartRefused, match="in use by another ipamd"), lock_data_dir(tmp_path):
+            pass
+    with lock_data_dir(tmp_path):
+        pass

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from ipamd.core.commands import DropToken, Found, PutSettings, PutToken
+from ipamd.core.commands import ChangeSettings, DropToken, Found, PutToken
 from ipamd.core.model import Cluster, EventKind, Member, Quarantine, Role, Settings, Token
 from ipamd.core.outcomes import Code, Done, Quarantined, Released, SettingsStored
 from tests.core.world import ORIGIN, World, granted, range_of, refused
@@ -86,13 +86,19 @@ def test_it_stays_when_its_pool_goes(world: World) -> None:
     assert granted(world.add("t/a", pools="q")) == "192.0.2.2"
 
 
-def test_settings_are_replaced_and_tell_what_is_in_force(world: World) -> None:
+def test_settings_are_changed_and_tell_what_is_in_force(world: World) -> None:
     assert world.state.settings() == Settings()
     new = replace(Settings(), cooldown_s=7, inline_pools=False)
-    assert world.run(PutSettings(ORIGIN, new)) == SettingsStored(new)
-    assert world.run(PutSettings(ORIGIN, new)) == SettingsStored(new)
+    change = ChangeSettings(ORIGIN, cooldown_s=7, inline_pools=False)
+    assert world.run(change) == SettingsStored(new)
+    assert world.run(change) == SettingsStored(new)
     assert world.state.settings() == new
     assert [event.kind for event in world.events()].count(EventKind.SETTINGS_CHANGED) == 1
+
+
+def test_two_changes_of_settings_leave_each_other_alone(world: World) -> None:
+    world.run(ChangeSettings(ORIGIN, cooldown_s=0))
+    assert world.run(ChangeSettings(ORIGIN, tombstone_s=9)) == SettingsStored(Settings(cooldown_s=0, tombstone_s=9))
 
 
 def test_a_token_is_kept_and_revoked(world: World) -> None:

@@ -31,7 +31,7 @@ COMMAND_KINDS = {
     "LiftQuarantine": 9,
     "RenameNode": 10,
     "ForgetNode": 11,
-    "PutSettings": 12,
+    "ChangeSettings": 12,
     "PutToken": 13,
     "DropToken": 14,
     "Found": 15,

@@ -13,6 +13,7 @@ from ipamd.core.commands import (
     Add,
     Binding,
     CallStart,
+    ChangeSettings,
     Command,
     CreatePool,
     Del,
@@ -21,7 +22,6 @@ from ipamd.core.commands import (
     ForgetNode,
     LiftQuarantine,
     PoolRequest,
-    PutSettings,
     Reclaim,
     ReclaimCause,
     Release,
@@ -42,7 +42,6 @@ from ipamd.core.model import (
     PoolDefinition,
     Quarantine,
     Reservation,
-    Settings,
 )
 from ipamd.core.outcomes import Code, Granted, Outcome, PoolDropped, PoolStored, Refused, Released
 from tests.core.book import Book, Claim, given, gives, in_subnet
@@ -335,7 +334,7 @@ class Laws(RuleBasedStateMachine):
 
     @rule(cooldown_s=st.sampled_from((0, 5)))
     def put_settings(self, cooldown_s: int) -> None:
-        self.run(PutSettings(ORIGIN, Settings(cooldown_s=cooldown_s, tombstone_s=7)))
+        self.run(ChangeSettings(ORIGIN, cooldown_s=cooldown_s, tombstone_s=7))
         self.book.cooldown_s = cooldown_s
 
     @rule(passed_ms=st.sampled_from((1, 1000, 3000, 5000, 20_000)))

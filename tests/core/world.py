@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from ipamd.core.addresses import Address, parse_address, parse_network, usable_bounds
@@ -10,6 +10,7 @@ from ipamd.core.changes import Drop, Occupy, Put, Vacate
 from ipamd.core.commands import (
     Add,
     CallStart,
+    ChangeSettings,
     Command,
     CreatePool,
     Del,
@@ -18,7 +19,6 @@ from ipamd.core.commands import (
     LiftQuarantine,
     Origin,
     PoolRequest,
-    PutSettings,
     Reclaim,
     Release,
     ReplacePool,
@@ -157,7 +157,7 @@ class World:
 
     def settings(self, **values: Any) -> None:
         """Change settings."""
-        self.run(PutSettings(ORIGIN, replace(self.state.settings(), **values)))
+        self.run(ChangeSettings(ORIGIN, **values))
 
     def pool(self, name: str, *sets: str | Range | tuple[Range, ...], **rest: Any) -> Outcome:
         """Make a pool; without cooldown, where none is given."""

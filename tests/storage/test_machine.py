@@ -12,7 +12,7 @@ import pytest
 
 from ipamd.core.changes import Drop, Put
 from ipamd.core.codec import CodecError
-from ipamd.core.commands import CreatePool, DropPool, Expire, PutSettings, Release
+from ipamd.core.commands import ChangeSettings, CreatePool, DropPool, Expire, Release
 from ipamd.core.entries import KEEP_KEYED_MS, Item, encode_entry
 from ipamd.core.model import AssignedAddress, Node, Settings
 from ipamd.core.outcomes import Code, PoolStored, Refused, SettingsStored
@@ -164,7 +164,7 @@ def test_next_due_is_the_earliest_of_all_kinds_and_exact(driver: Driver) -> None
 
 
 def test_events_go_by_number_the_oldest_first(driver: Driver) -> None:
-    driver.run(PutSettings(ORIGIN, Settings(events_max=3)))
+    driver.run(ChangeSettings(ORIGIN, events_max=3))
     for number in range(8):
         driver.run(CreatePool(ORIGIN, definition(f"p{number}", f"10.0.{number}.0/24")))
     assert driver.rows("SELECT id FROM events ORDER BY id") == [(7,), (8,), (9,)]
@@ -174,7 +174,7 @@ def test_events_go_by_number_the_oldest_first(driver: Driver) -> None:
 
 
 def test_events_go_by_age_on_the_walls_clock(driver: Driver) -> None:
-    driver.run(PutSettings(ORIGIN, Settings(events_days=2)))
+    driver.run(ChangeSettings(ORIGIN, events_days=2))
     driver.run(pool("p", "10.0.0.0/24"))
     driver.log_ms += 86_400_000
     driver.run(pool("q", "10.0.1.0/24"))
@@ -189,7 +189,7 @@ def test_events_go_by_age_on_the_walls_clock(driver: Driver) -> None:
 def test_an_entry_prunes_a_bounded_number_of_events_and_the_next_ones_go_on(driver: Driver) -> None:
     driver.run(*(CreatePool(ORIGIN, definition(f"p{number}", f"10.{number}.0.0/24")) for number in range(200)))
     driver.run(*(CreatePool(ORIGIN, definition(f"q{number}", f"10.{number}.1.0/24")) for number in range(200)))
-    driver.run(PutSettings(ORIGIN, Settings(events_max=1)))
+    driver.run(ChangeSettings(ORIGIN, events_max=1))
     left = [driver.rows("SELECT count(*) FROM events")[0][0]]
     driver.run(Expire(ORIGIN))
     left.append(driver.rows("SELECT count(*) FROM events")[0][0])
@@ -199,7 +199,7 @@ def test_an_entry_prunes_a_bounded_number_of_events_and_the_next_ones_go_on(driv
 def test_settings_take_effect_at_once(driver: Driver) -> None:
     driver.run(CreatePool(ORIGIN, definition("p", "192.0.2.0/24")), add("t/a"))
     new = Settings(cooldown_s=7)
-    outcomes = driver.run(PutSettings(ORIGIN, new), delete("t/a"))
+    outcomes = driver.run(ChangeSettings(ORIGIN, cooldown_s=7), delete("t/a"))
     assert outcomes[0] == SettingsStored(new)
     assert driver.rows("SELECT until_log_ms - freed_log_ms FROM cooling") == [(7_000,)]
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from ipamd.core.addresses import Address, parse_address
-from ipamd.core.commands import DropPool, PutSettings, PutToken, Release, ReplacePool, SetQuarantine
-from ipamd.core.model import AttachmentState, Role, Settings, Token
+from ipamd.core.commands import ChangeSettings, DropPool, PutToken, Release, ReplacePool, SetQuarantine
+from ipamd.core.model import AttachmentState, Role, Token
 from ipamd.core.ports import FamilyCounts, ReservationFilter, Snapshot, State
 from ipamd.storage import listing
 from ipamd.storage.snapshot import KEPT_READERS
@@ -302,7 +302,7 @@ def test_a_history_has_times_and_names(past: Driver) -> None:
 
 
 def test_who_holds_an_address_longer_than_events_are_kept_is_in_its_history(past: Driver) -> None:
-    past.run(PutSettings(ORIGIN, Settings(events_max=1)))
+    past.run(ChangeSettings(ORIGIN, events_max=1))
     assert holdings(past) == ["t/b n1 0-"]
     assert holdings(past, before=0) == []
     past.run(Release(ORIGIN, "p", "t/b", force=True), add("t/c"))
