@@ -180,12 +180,7 @@ MUTANTS = {
     "h4": Mutant("the names of the journal's files are synced", _unsynced_names),
     "h5": Mutant("entries that match stay where they are", _deletes_matching, 3, ("slow_link", "die_at_a_step")),
     "h6": Mutant("a commit index counts as far as the logs are known to be one", _commits_unverified, 3, CUTS),
-    "h7": Mutant(
-        "an acknowledgement counts in its own term only",
-        _counts_stale_acknowledgements,
-        5,
-        (*CUTS, "slow_link", "hand_over"),
-    ),
+    "h7": Mutant("an acknowledgement counts in its own term only", _counts_stale_acknowledgements, 5, ("depose",)),
     "h8": Mutant("a snapshot is checked before it is installed", _takes_broken_snapshots),
     "no-mark": Mutant("a DEL leaves a mark that refuses late ADDs", _no_mark, 1),
     "no-generation": Mutant("a release names a generation", _no_generation, 1),
