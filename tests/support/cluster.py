@@ -21,6 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
+from ipamctl.tls.authority import Wanted
 from tests.support.certificates import Shop
 from tests.support.server import Server, ServerError
 from tests.support.wire import cni_conf, cni_headers
@@ -64,10 +65,10 @@ class Away(Exception):  # noqa: N818 - what the member is
 class MemberServer(Server):
     """One server of a cluster."""
 
-    def __init__(self, directory: Path, *flags: str, name: str, shop: Shop) -> None:
-        super().__init__(directory, *flags, name=name)
+    def __init__(self, directory: Path, *flags: str, name: str, shop: Shop, host: str = "127.0.0.1") -> None:
+        super().__init__(directory, *flags, name=name, host=host)
         self.shop = shop
-        files = shop.files(name)
+        files = shop.files(name, Wanted(name, ("localhost",), ("127.0.0.1", "::1", host)))
         self.tls: tuple[str, ...] = (
             "--tls-cert",
             str(files.certificate),
@@ -80,12 +81,12 @@ class MemberServer(Server):
     @property
     def url(self) -> str:
         """Base URL of its HTTP API."""
-        return f"https://127.0.0.1:{self.port}"
+        return f"https://{self.host}:{self.port}"
 
     @property
     def peer(self) -> str:
         """How the others are told of it."""
-        return f"{self.name}=127.0.0.1:{self.raft_port},{self.url}"
+        return f"{self.name}={self.host}:{self.raft_port},{self.url}"
 
     @property
     def visitor(self) -> ssl.SSLContext:
@@ -189,8 +190,12 @@ class Cluster:
         """One more server, that is not started and in no cluster yet."""
         directory = self.directory / name
         directory.mkdir(exist_ok=True)
-        self.members[name] = MemberServer(directory, *flags, name=name, shop=self.shop)
+        self.members[name] = self.build(directory, *flags, name=name)
         return self.members[name]
+
+    def build(self, directory: Path, *flags: str, name: str) -> MemberServer:
+        """A server for a directory."""
+        return MemberServer(directory, *flags, name=name, shop=self.shop)
 
     def start(self) -> Self:
         """Start all at once and wait until all are ready."""
@@ -276,7 +281,11 @@ class Cluster:
         raise ServerError(f"no equal digests within {timeout_s} s: {shown}")
 
     def __enter__(self) -> Self:
-        return self.start()
+        try:
+            return self.start()
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

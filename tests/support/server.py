@@ -33,8 +33,9 @@ def free_port() -> int:
 class Server:
     """One server. It keeps its ports, its socket and its data over restarts; `with` ends it."""
 
-    def __init__(self, directory: Path, *flags: str, name: str = "n1") -> None:
-        self.directory, self.name, self.flags = directory, name, flags
+    def __init__(self, directory: Path, *flags: str, name: str = "n1", host: str = "127.0.0.1") -> None:
+        self.directory, self.name, self.flags, self.host = directory, name, flags, host
+        self.environment: dict[str, str] = {}
         self.data_dir, self.socket = directory / "data", directory / "cni.sock"
         self.port, self.raft_port = free_port(), free_port()
         self.log_file = directory / "server.log"
@@ -43,7 +44,7 @@ class Server:
     @property
     def url(self) -> str:
         """Base URL of its HTTP API."""
-        return f"http://127.0.0.1:{self.port}"
+        return f"http://{self.host}:{self.port}"
 
     @property
     def token_file(self) -> Path:
@@ -69,14 +70,14 @@ class Server:
         """The command line that starts it."""
         return [
             *(sys.executable, "-m", "ipamd.main", "serve", "--data-dir", str(self.data_dir)),
-            *("--listen", f"127.0.0.1:{self.port}", "--raft-listen", f"127.0.0.1:{self.raft_port}"),
+            *("--listen", f"{self.host}:{self.port}", "--raft-listen", f"{self.host}:{self.raft_port}"),
             *("--socket", str(self.socket), "--member-name", self.name, "--node-name", self.name),
             *self.flags,
         ]
 
     def spawn(self) -> Self:
         """Start the process, without waiting for anything."""
-        clean = {key: value for key, value in os.environ.items() if not key.startswith("IPAMD_")}
+        clean = {key: value for key, value in os.environ.items() if not key.startswith("IPAMD_")} | self.environment
         with self.log_file.open("ab") as log:
             self.process = subprocess.Popen(
                 self.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=clean, start_new_session=True
