@@ -6,7 +6,6 @@ import subprocess
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 from tests.support.certificates import Shop
 from tests.support.cluster import BIN, Away, Cluster, MemberServer
@@ -69,7 +68,8 @@ class Lab(Cluster):
         finally:
             self.network.close()
 
-    def digests(self) -> dict[str, tuple[Any, Any]]:
-        """Each member's last digest, with its index."""
+    def agrees(self) -> bool:
+        """Whether all members name one digest, of one index."""
         members = self.any().ask("GET", "/v1/cluster").json["members"]
-        return {member["name"]: (member["digest_index"], member["digest"]) for member in members}
+        (digest, *others) = {(member["digest_index"], member["digest"]) for member in members}
+        return not others and None not in digest
