@@ -49,6 +49,15 @@ def without_disks() -> Reason:
 
 
 @functools.cache
+def without_strace() -> Reason:
+    """Why system calls of a running process cannot be made to fail here; None: they can."""
+    if shutil.which("strace") is None:
+        return "needs strace"
+    tried = subprocess.run(["strace", "-qq", "-o", "/dev/null", "true"], capture_output=True, text=True, check=False)
+    return None if tried.returncode == 0 else f"needs strace: {tried.stderr.strip()}"
+
+
+@functools.cache
 def without_plugins() -> Reason:
     """Why the real CNI plugins cannot be run here; None: they can."""
     missing = [name for name in ("bridge", "macvlan", "ptp") if not os.access(CNI_BIN / name, os.X_OK)]
@@ -58,6 +67,7 @@ def without_plugins() -> Reason:
 NEEDS: dict[str, tuple[str, Callable[[], Reason]]] = {
     "needs_root": ("needs root and network namespaces", without_namespaces),
     "needs_disks": ("needs root and loop devices", without_disks),
+    "needs_strace": ("needs strace", without_strace),
     "needs_plugins": ("needs the reference CNI plugins", without_plugins),
 }
 

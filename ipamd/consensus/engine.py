@@ -196,6 +196,8 @@ class Engine:
         """
         self._journal.sync()
         self.guard.flush()
+        if self.stalled is not None and self.is_leader and self._raft.voters:
+            self.resign()  # with it everybody else would wait for room here
         if not self.is_leader and self.committed > self.applied:
             self._apply()
             return self._has_more()
@@ -298,7 +300,8 @@ class Engine:
             return
         if self._machine.applied != (last, term):
             raise JournalFailed(f"the state is at {self._machine.applied} after entry {last} of term {term}")
-        self.stalled = None
+        if self.stalled is not None:
+            self._go_on()
         self._raft.has_applied(last)
         self._journal.fixed = last
         self._figures.applied(self._clock.monotonic_s() - started_s, len(entries))
@@ -309,6 +312,12 @@ class Engine:
             logger.error("the state takes nothing until there is room: %s", sentence)
         self.stalled = sentence
         self._retry_at_s = self._clock.monotonic_s() + self._limits.retry_s
+
+    def _go_on(self) -> None:
+        """There is room again; until now it stood for no election."""
+        self.stalled = None
+        if not self.is_leader and self._name in self._voters:
+            self._raft.wait()
 
 
 def _one_transaction(entries: list[Entry]) -> list[Entry]:

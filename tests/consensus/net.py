@@ -83,7 +83,8 @@ class Host:
 class Net:
     """The members, the links between them, and one clock."""
 
-    def __init__(self, limits: Limits = LIMITS, seed: int = 1) -> None:
+    def __init__(self, limits: Limits = LIMITS, seed: int = 1, retryable: tuple[type[Exception], ...] = ()) -> None:
+        self.retryable = retryable
         self.clock = ManualClock()
         self.limits = limits
         self.chance = random.Random(seed)
@@ -112,6 +113,7 @@ class Net:
             me=me or member(name),
             beginning=beginning,
             wire=host.wire,
+            retryable=self.retryable,
         )
         return host.replica
 

@@ -12,8 +12,9 @@ from ipamd.consensus.failures import StartRefused
 from ipamd.consensus.limits import Limits
 from ipamd.core.ports import Unavailable
 from tests.consensus.journals import content, open_journal
-from tests.consensus.listmachine import ListMachine
+from tests.consensus.listmachine import Full, ListMachine
 from tests.consensus.members import Member, item, place, running
+from tests.consensus.net import Net, answers
 from tests.consensus.simdisk import SimDisk
 
 ROOT = Path("/")
@@ -178,3 +179,45 @@ async def test_the_journal_is_trimmed_to_what_the_machine_surely_has() -> None:
     assert len(content(journal)) >= 20
     with pytest.raises(StartRefused, match="up to index 1, but the journal holds"):
         Member(ROOT, files=disk)
+
+
+async def test_a_leader_whose_machine_has_no_room_makes_way() -> None:
+    """Else everybody would wait for room at one member. It follows, and may lead again once there is room."""
+    net = Net(retryable=(Full,))
+    net.cluster("abc")
+    net.lead("a")
+    net.machine("a").full = True
+    (waiter,) = await net.propose("a", b"committed")
+    net.run(0.2)
+    assert net["a"].trouble == "the list has no room"
+    net.run(3)
+    (leader,) = net.leaders()
+    assert leader != "a"
+    await net.propose(leader, b"others")
+    net.run(0.5)
+    assert net.machine(leader).commands == [b"committed", b"others"]
+    assert net.machine("a").commands == []
+    assert not net["a"].level
+    net.machine("a").full = False
+    net.run(1)
+    assert net["a"].level
+    assert net.machine("a").commands == [b"committed", b"others"]
+    (end,) = await answers([waiter])
+    assert end is not None
+
+
+async def test_who_made_way_for_want_of_room_stands_again_once_there_is() -> None:
+    net = Net(retryable=(Full,))
+    net.cluster("abc")
+    net.lead("a")
+    net.machine("a").full = True
+    await net.propose("a", b"committed")
+    net.run(0.2)
+    net.stop("b")
+    net.stop("c")
+    net.machine("a").full = False
+    net.run(1)
+    assert net.machine("a").commands == [b"committed"]
+    net.restart("b")._engine._raft.refrain()
+    net.run(5)
+    assert net.leaders() == ["a"]

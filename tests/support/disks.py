@@ -33,19 +33,19 @@ class Disk:
         """Whether it is there."""
         return self.place.is_mount()
 
-    @property
-    def free_bytes(self) -> int:
-        """What a process of root may still write."""
-        room = os.statvfs(self.place)
-        return room.f_bfree * room.f_frsize
-
     def mount(self) -> None:
         """Plug it in; ext4 replays its own journal."""
         _run("mount", "-o", "loop", str(self._image), str(self.place))
 
     def unmount(self) -> None:
-        """Unplug it, when no process uses it any more."""
+        """Unplug it, when no process uses it any more.
+
+        It goes on as a copy: mount namespaces that others made meanwhile may still hold the old one, dead as it is.
+        """
         _run("umount", str(self.place))
+        copy = self._image.with_suffix(".copy")
+        _run("cp", "--sparse=always", str(self._image), str(copy))
+        copy.replace(self._image)
 
     def cut_power(self) -> None:
         """From now on nothing reaches it, and what was not synced never did. Reads and writes fail until it is mounted again."""
