@@ -25,6 +25,8 @@ from ipamd.consensus.transport import Transport
 
 logger = logging.getLogger(__name__)
 
+_OF_A_LEADER = frozenset({"request_vote", "append_entries", "timeout_now"})
+
 
 class Guard(Transport):
     """pysyncobj's transport over a wire."""
@@ -42,6 +44,9 @@ class Guard(Transport):
 
         self.bound: Callable[[], bool] = lambda: True
         """Whether the cluster knows this member by its id: an empty disk under a known name must not vote."""
+
+        self.guests: set[str] = set()
+        """Who may ask for a vote, and lead, though the state here does not know it yet."""
 
         self._wire = wire
         self._journal = journal
@@ -175,7 +180,7 @@ class Guard(Transport):
             self._figures.bad_messages += 1
             logger.warning("from %s: %s", name, error)
             return False
-        if name in self._peers:
+        if name in self._peers or (name in self.guests and message["type"] in _OF_A_LEADER):
             self._dispatch(name, message)
         return True
 

@@ -80,6 +80,27 @@ class Membership:
         return self.members or tuple(self._listed.values())
 
     @property
+    def guests(self) -> tuple[Member, ...]:
+        """Who is let in though the state does not know it: it is of this cluster, and its state is ahead of this one.
+
+        It was taken in while this member lagged, and may lead now: then nobody else could tell this one of it.
+        """
+        heard = self._hellos.values()
+        return tuple(Member(one.name, one.member_id, one.raft, one.api, False) for one in heard if self._is_guest(one))
+
+    def find(self, name: str | None) -> Member | None:
+        """A member, or a guest, by its name."""
+        return next((member for member in (*self.guests, *self.members) if member.name == name), None)
+
+    def _is_guest(self, hello: Hello) -> bool:
+        mine, known = self._machine.cluster_id, self._known(hello.name)
+        unknown = known is None or known.member_id not in ("", hello.member_id)
+        return unknown and mine is not None and hello.cluster_id == mine and hello.applied > self._machine.applied[0]
+
+    def _known(self, name: str) -> Member | None:
+        return next((member for member in self.reached if member.name == name), None)
+
+    @property
     def bound(self) -> bool:
         """Whether the members know this one by its id."""
         return any((member.name, member.member_id) == (self.me.name, self.me.member_id) for member in self.members)
@@ -106,13 +127,15 @@ class Membership:
     def greet(self, hello: Hello) -> Refusal | None:
         """Why who says this is not let in; None: it is."""
         mine = self._machine.cluster_id
-        known = next((member for member in self.reached if member.name == hello.name), None)
+        known = self._known(hello.name)
         if hello.format != FORMAT:
             return self._refusal(
                 Why.FORMAT, f"{self.me.name} speaks format {FORMAT}, {hello.name} format {hello.format}"
             )
         if mine is not None and hello.cluster_id not in (None, mine):
             return self._refusal(Why.CLUSTER, f"{hello.name} belongs to another cluster than {self.me.name}")
+        if hello.name != self.me.name and self._is_guest(hello):
+            return None
         if known is None or hello.name == self.me.name:
             return self._refusal(Why.NOT_A_MEMBER, f"{hello.name} is no member of the cluster of {self.me.name}")
         if known.member_id not in ("", hello.member_id):
@@ -124,11 +147,11 @@ class Membership:
         return Refusal(why, sentence, self._machine.applied[0])
 
     def heard(self, hello: Hello) -> bool:
-        """A member was greeted; whether that formed the cluster. Raises JournalFull, JournalFailed."""
+        """A member was greeted; whether there is somebody new to go by. Raises JournalFull, JournalFailed."""
         self._refused.pop(hello.name, None)
         self._hellos[hello.name] = hello
         if self.members or hello.name not in self._listed:
-            return False
+            return self._is_guest(hello)
         if hello.cluster_id is None and set(self._listed) - set(self._hellos) - {self.me.name}:
             return False
         self._roster = self._form()

@@ -290,8 +290,7 @@ class RaftNode:
         if path is not None:
             self._replica.install(path)
             path.unlink(missing_ok=True)
-        wanted = self._replica.wanted_snapshot
-        leader = next((member for member in self.members if member.name == wanted), None)
+        leader = self._replica.member(self._replica.wanted_snapshot)
         if leader is not None:
             self._fetcher.ask(leader)
 

@@ -114,6 +114,10 @@ class Replica:
         """That this member was removed from its cluster, as a sentence: it must stop."""
         return self._membership.removed
 
+    def member(self, name: str | None) -> Member | None:
+        """A member by its name; also one that the state here does not know yet."""
+        return self._membership.find(name)
+
     @property
     def wanted_snapshot(self) -> str | None:
         """The leader whose snapshot this member needs: it has no entries any more that are lacking here."""
@@ -266,7 +270,10 @@ class Replica:
         self._members_seen = self.members
         self._membership.changed()
         self._engine.set_members(self.members)
-        self._wire.reach([member for member in self._membership.reached if member.name != self.name])
+        guests = self._membership.guests
+        self._engine.guard.guests = {guest.name for guest in guests}
+        others = [member for member in self._membership.reached if member.name not in self._engine.guard.guests]
+        self._wire.reach([member for member in (*others, *guests) if member.name != self.name])
 
     def _take_in(self) -> None:
         if self.trouble is not None:

@@ -22,6 +22,9 @@ from tests.sim.timeline import Timeline
 
 SILENT_S = 2.0
 LOOK_S = 0.2
+PATIENCE_S = 1.5
+"""How long the one with the lesser name waits to be dialled."""
+
 DIAL_S = 0.5
 """How long a dial is waited for before the next."""
 
@@ -119,7 +122,7 @@ class SimWire:
         self._wanted: dict[str, Member] = {}
         self._ears: Ears | None = None
         self._outbox: list[tuple[str, bytes, Connection]] = []
-        self._dialled: dict[str, float] = {}
+        self._dial_at_s: dict[str, float] = {}
         network.wires[self.name] = self
 
     @property
@@ -139,7 +142,10 @@ class SimWire:
 
     def reach(self, members: Sequence[Member]) -> None:
         """Whom to be connected with."""
+        before, now_s = self._wanted, self._network.timeline.now_s
         self._wanted = {member.name: member for member in members if member.name != self.name}
+        for name in self._wanted.keys() - before.keys():
+            self._dial_at_s[name] = now_s + (0.0 if self.name > name else PATIENCE_S)
         for name in [name for name in self._connections if name not in self._wanted]:
             self._close(name)
 
@@ -188,8 +194,8 @@ class SimWire:
             if near.silent_s > SILENT_S:
                 self._hang_up(name, connection)
         for name in sorted(self._wanted):
-            if name < self.name and name not in self._connections and self._dialled.get(name, 0.0) <= now_s:
-                self._dialled[name] = now_s + DIAL_S
+            if name not in self._connections and self._dial_at_s[name] <= now_s:
+                self._dial_at_s[name] = now_s + DIAL_S
                 self._dial(name)
 
     def resume(self) -> None:
