@@ -5,6 +5,7 @@ Bodies are the log's own bytes (core.entries, core.outcomes), so that nothing is
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 from collections.abc import Awaitable, Callable
 
@@ -12,13 +13,14 @@ import msgspec
 from aiohttp import web
 from aiohttp.typedefs import Handler as WebHandler
 
-from ipamd.api.between import BYTES, PREFIX, decode_item
+from ipamd.api.between import BYTES, PREFIX, Result, decode_items, encode_results
 from ipamd.api.endpoint import headers_of
 from ipamd.api.intake import deadline_after_s, left_ms_of, read_body, request_id_of
 from ipamd.api.problems import failure_of, respond
 from ipamd.api.snapshots import send
+from ipamd.core.entries import Item
 from ipamd.core.names import member_of
-from ipamd.core.outcomes import encode_outcome
+from ipamd.core.ports import Unavailable
 from ipamd.errors import ApiError
 from ipamd.service import Services
 from ipamd.service.inside import Inside
@@ -71,13 +73,19 @@ def _is_loopback(address: str | None) -> bool:
 
 
 async def _propose(inside: Inside, request: web.Request, left_s: float) -> web.StreamResponse:
-    """Put a command into this member's log."""
-    item = decode_item(await read_body(request))
+    """Put commands into this member's log; a result for each."""
+    items = decode_items(await read_body(request))
+    results = await asyncio.gather(*(_proposed(inside, item, left_s) for item in items))
+    return _bytes(inside.log.status().applied, encode_results(results))
+
+
+async def _proposed(inside: Inside, item: Item, left_s: float) -> Result:
     try:
-        answer = await inside.log.propose(item, left_s)
+        return await inside.log.propose(item, left_s)
+    except Unavailable as error:
+        return error
     except ValueError as error:
-        raise ApiError("too_large", str(error)) from None
-    return _bytes(answer.index, encode_outcome(answer.outcome))
+        return Unavailable(str(error), "none")
 
 
 async def _barrier(inside: Inside, _request: web.Request, left_s: float) -> web.StreamResponse:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import aiohttp
 import msgspec
 
-from ipamd.api.between import BYTES, PREFIX, encode_item
+from ipamd.api.between import BYTES, PREFIX, Result, decode_results, encode_items
+from ipamd.api.forwarding import Forwarder
 from ipamd.api.intake import DEFAULT_DEADLINE_S
 from ipamd.core.codec import CodecError
 from ipamd.core.entries import Item
 from ipamd.core.model import Member
-from ipamd.core.outcomes import decode_outcome
 from ipamd.core.ports import Answer, Unavailable
 from ipamd.errors import ERRORS, ApiError
 from ipamd.service.ports import Glimpse
@@ -62,19 +63,31 @@ class HttpPeers:
     def __init__(self, trust: Trust) -> None:
         self._trust = trust
         self._session: aiohttp.ClientSession | None = None
+        self._forwarders: dict[Member, Forwarder] = {}
 
     async def close(self) -> None:
         """Close all connections."""
+        for forwarder in self._forwarders.values():
+            await forwarder.close()
         if self._session is not None:
             await self._session.close()
 
     async def propose(self, member: Member, item: Item, timeout_s: float) -> Answer:
         """Have a member put a command into the log, if it leads. Raises Unavailable."""
-        got = await self._ask(_Asked(member, "POST", "/propose", encode_item(item)), timeout_s)
+        forwarder = self._forwarders.get(member)
+        if forwarder is None:
+            forwarder = self._forwarders[member] = Forwarder(partial(self._send, member))
+        return await forwarder.propose(item, timeout_s)
+
+    async def _send(self, member: Member, items: Sequence[Item], timeout_s: float) -> Sequence[Result]:
+        got = await self._ask(_Asked(member, "POST", "/propose", encode_items(items)), timeout_s)
         try:
-            return Answer(int(got.applied), decode_outcome(got.body))
-        except (CodecError, ValueError) as error:
+            results = decode_results(got.body)
+        except CodecError as error:
             raise Unavailable(f"{member.name} answered what this member cannot read: {error}", "unknown") from None
+        if len(results) != len(items):
+            raise Unavailable(f"{member.name} answered {len(results)} of {len(items)} proposals", "unknown")
+        return results
 
     async def barrier(self, member: Member, timeout_s: float) -> int:
         """The index of a barrier that a member passed, if it leads. Raises Unavailable."""
