@@ -20,6 +20,7 @@ import uvloop
 
 from tests.support.wire import cni_conf, cni_headers, content_length
 
+BACKLOG_S = 0.005
 LONGEST_S = 300
 """No job takes so long; a server that answers no more ends the run."""
 
@@ -39,6 +40,8 @@ class Job:
     connections: int = 1
     via: str = "api"
     token: str | None = None
+    each_s: float = 0.0
+    """The least time from one request of a connection to its next; 0: the next goes out with the answer."""
 
 
 class Result(NamedTuple):
@@ -86,8 +89,9 @@ class Requests:
 class Client(asyncio.Protocol):
     """One connection."""
 
-    def __init__(self, requests: Requests, latencies_s: list[float], refusals: list[str]) -> None:
+    def __init__(self, requests: Requests, latencies_s: list[float], refusals: list[str], each_s: float = 0.0) -> None:
         self._requests, self._latencies_s, self._refusals = requests, latencies_s, refusals
+        self._each_s = each_s
         self._buffer, self._sent_s = b"", 0.0
         self.finished: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -106,7 +110,11 @@ class Client(asyncio.Protocol):
         if not head.startswith((b"HTTP/1.1 200", b"HTTP/1.1 201")):
             self._refusals.append(self._buffer.decode(errors="replace"))
         self._buffer = b""
-        self._send()
+        wait_s = self._sent_s + self._each_s - time.perf_counter()
+        if wait_s > 0:
+            asyncio.get_running_loop().call_later(wait_s, self._send)
+        else:
+            self._send()
 
     def connection_lost(self, error: Exception | None) -> None:
         """The server has closed the connection."""
@@ -127,20 +135,31 @@ async def work(job: Job) -> Result:
     """Do a job."""
     requests, latencies_s, refusals = Requests(job), list[float](), list[str]()
     began = time.perf_counter()
-    clients = [await connect(job.target, Client(requests, latencies_s, refusals)) for _ in range(job.connections)]
+    clients = [Client(requests, latencies_s, refusals, job.each_s) for _ in range(job.connections)]
+    for client in clients:
+        await connect(job.target, client)
     await asyncio.gather(*(client.finished for client in clients))
     return Result(time.perf_counter() - began, latencies_s, len(refusals), refusals[0] if refusals else "")
 
 
-async def connect(target: str, client: Client) -> Client:
+async def connect(target: str, client: Client) -> None:
     """Open a connection."""
     loop = asyncio.get_running_loop()
     if target.startswith("unix:"):
-        await loop.create_unix_connection(lambda: client, target.removeprefix("unix:"))
+        while not await connect_unix(target.removeprefix("unix:"), client):
+            await asyncio.sleep(BACKLOG_S)
     else:
         host, _, port = target.rpartition(":")
         await loop.create_connection(lambda: client, host, int(port))
-    return client
+
+
+async def connect_unix(path: str, client: Client) -> bool:
+    """Open a connection to a socket; False: too many wait there already."""
+    try:
+        await asyncio.get_running_loop().create_unix_connection(lambda: client, path)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def send(job: Job) -> Result:
