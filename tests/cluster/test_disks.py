@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import count
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -37,8 +38,7 @@ class Small:
         with self.ballast.open("wb", buffering=0) as file:
             for size in (1 << 20, 1 << 12):
                 with pytest.raises(OSError, match="No space left"):
-                    while True:
-                        file.write(bytes(size))
+                    _write_on(file, size)
 
     def work(self, member: MemberServer, calls: int = 32) -> list[Got]:
         """ADDs through a member, of which every fourth pod goes again; the answers to the ADDs."""
@@ -99,6 +99,11 @@ def test_d02_a_full_disk_takes_one_member_out_and_none_of_the_others(small: Smal
     assert {got.code for got in small.work(others[0])} == {0}
     full.start()
     small.settled()
+
+
+def _write_on(file: IO[bytes], size: int) -> None:
+    while True:
+        file.write(bytes(size))
 
 
 def _works_until_unready(small: Small, full: MemberServer) -> bool:
