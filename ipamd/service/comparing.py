@@ -1,4 +1,6 @@
-"""Owns the comparison of states: every minute or so all members take a digest at one index, and look at each other's.
+"""Owns the comparison of states: now and then all members take a digest at one index, and look at each other's.
+
+That is once a minute, or more seldom where a large state takes long to read.
 
 Who differs from a majority stops, because nothing that it says can be trusted. Where there is no majority nobody knows
 who is right, and nothing is written any more until an operator has looked.
@@ -28,6 +30,9 @@ _PATIENCE_S = 5.0
 _LATEST_S = 30.0
 """How long members that lag are waited for."""
 
+_SPARED = 20
+"""A digest reads the whole state: the next one waits this many times as long as the last one took."""
+
 
 class Comparing:
     """Has digests taken, and compares them."""
@@ -48,6 +53,7 @@ class Comparing:
         self._clock, self._fatal, self._every_s = clock, fatal, every_s
         self._task: asyncio.Task[None] | None = None
         self._proposed_s = clock.monotonic_s()
+        self._pause_s = every_s
         self._began_s = 0.0
         self._index = 0
         """The index whose digests are being compared; what is older is done."""
@@ -76,8 +82,8 @@ class Comparing:
         now_s = self._clock.monotonic_s()
         if not self._inside.log.status().is_leader:
             self._proposed_s = now_s  # a new leader waits its time: the old one has just had one taken
-        elif now_s - self._proposed_s >= self._every_s and len(self._inside.members()) > 1:
-            self._proposed_s = now_s
+        elif now_s - self._proposed_s >= self._pause_s and len(self._inside.members()) > 1:
+            self._proposed_s, self._pause_s = now_s, self._every_s
             request = Request("system", "comparing", now_s + _PATIENCE_S)
             with contextlib.suppress(Unavailable):  # the next minute has another
                 await self._proposer.propose(TakeDigest(Origin("system", "comparing")), request)
@@ -88,6 +94,7 @@ class Comparing:
         newest = max(own, default=0)
         if newest > self._index:
             self._index, self._began_s = newest, now_s
+            self._pause_s = max(self._every_s, _SPARED * (now_s - self._proposed_s))
         if self._index not in own or self._began_s == 0.0:
             return
         members = self._inside.members()

@@ -219,7 +219,7 @@ TABLE: tuple[Setting, ...] = (
         "digest-every-s",
         kinds.integer("SECONDS", 1, 86_400),
         "60",
-        "How often the leader has all members compare their states.",
+        "How often the leader has all members compare their states; one that takes long to read, more seldom.",
         Section.TIMING,
     ),
 )

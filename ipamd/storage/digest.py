@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any, Final
 
@@ -40,6 +40,9 @@ from ipamd.storage.tables import ops
 
 LEVEL: Final = 1
 """The digest's own format: members compare digests of one level only."""
+
+_STRETCH: Final = 256
+"""How many parts are worked on without a rest: some 2 ms."""
 
 _KINDS: Final[dict[int, type[Record]]] = {
     1: Pool,
@@ -73,17 +76,28 @@ def digest(records: Records) -> str:
     return _hex(_parts(records))
 
 
-def machine_digest(connection: sqlite3.Connection) -> str:
-    """SHA-256 over all that decides what comes next: the records, the stored outcomes, the position in the log."""
+def machine_digest(connection: sqlite3.Connection, rest: Callable[[], object] = bool) -> str:
+    """SHA-256 over all that decides what comes next: the records, the stored outcomes, the position in the log.
+
+    `rest` is called now and then: a reader in a thread lets the others run there.
+    """
     outcomes = connection.execute(_OPS)
     position = connection.execute(st.META)
-    return _hex(chain(_parts(SqliteRecords(connection)), (repr(row).encode() for row in chain(outcomes, position))))
+    rows = (repr(row).encode() for row in chain(outcomes, position))
+    return _hex(_resting(chain(_parts(SqliteRecords(connection)), rows), rest))
 
 
 def _parts(records: Records) -> Iterator[bytes]:
     yield f"{LEVEL} {records.last_id} {records.last_event}".encode()
     for kind in _KINDS.values():
         yield from map(_CODEC.encode, records.all(kind))
+
+
+def _resting(parts: Iterable[bytes], rest: Callable[[], object]) -> Iterator[bytes]:
+    for number, part in enumerate(parts, 1):
+        if number % _STRETCH == 0:
+            rest()
+        yield part
 
 
 def _hex(parts: Iterable[bytes]) -> str:

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from threading import Lock
+from threading import Event, Lock
 from typing import Final
 
 from ipamd.storage import statements as st
@@ -20,6 +20,12 @@ logger = logging.getLogger(__name__)
 KEPT: Final = 5
 """How many digests are kept, the newest: the others may lag a little."""
 
+_REST_S: Final = 0.002
+
+
+class _GivenUp(Exception):  # noqa: N818 - no error: the member is closing
+    """The digest is not wanted any more."""
+
 
 class Digests:
     """The digests of this member's state, by log index."""
@@ -29,6 +35,7 @@ class Digests:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="digest")
         self._running: Future[None] | None = None
         self._lock = Lock()
+        self._closing = Event()
         self._known: dict[int, str] = {}
 
     def known(self) -> Mapping[int, str]:
@@ -54,11 +61,17 @@ class Digests:
 
     def close(self) -> None:
         """Give up what is being worked on, and end."""
+        self._closing.set()
         self._thread.shutdown(wait=True, cancel_futures=True)
+
+    def _rest(self) -> None:
+        """Let the threads that answer have the interpreter: they would wait for every other turn. Ends at a close."""
+        if self._closing.wait(_REST_S):
+            raise _GivenUp
 
     def _work(self, index: int, connection: sqlite3.Connection) -> None:
         with closing(connection):
-            value = machine_digest(connection)
+            value = machine_digest(connection, self._rest)
         with self._lock:
             self._known[index] = value
             for old in sorted(self._known)[:-KEPT]:

@@ -158,3 +158,14 @@ async def test_a_member_that_lags_is_waited_for() -> None:
         world.digests["n2"][7] = "b"
         world.digests["n3"] = {6: "x", 7: "b"}
         await until(lambda: world.ended)
+
+
+async def test_a_state_that_takes_long_to_read_is_read_more_seldom() -> None:
+    world = World()
+    async with comparing(world):
+        await until(lambda: len(world.proposed) >= 1)
+        await asyncio.sleep(EVERY_S / 2)
+        world.digests["n1"][10] = "d"
+        await asyncio.sleep(5 * EVERY_S)
+        assert len(world.proposed) == 1
+        await until(lambda: len(world.proposed) == 2)

@@ -92,3 +92,14 @@ def test_the_machine_has_it_taken_behind_the_entry_that_asks_for_it(tmp_path: Pa
     machine.apply([LogEntry(5, 1, b"")])
     assert taken == [3]
     database.close()
+
+
+def test_closing_ends_what_is_being_worked_on(stores: tuple[Store, Store], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ipamd.storage.digest._STRETCH", 1)
+    monkeypatch.setattr("ipamd.storage.digesting._REST_S", 60.0)
+    one, _ = stores
+    one.digests.take(one.apply())
+    began_s = time.monotonic()
+    one.digests.close()
+    assert time.monotonic() - began_s < 10
+    assert one.digests.known() == {}
