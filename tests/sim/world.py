@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import random
 import shutil
 import tempfile
@@ -334,6 +335,7 @@ def holders(process: Process) -> dict[str, Shown]:
 def template() -> Path:
     """An empty database, made once: the migrations take longer than a run."""
     folder = Path(tempfile.mkdtemp(prefix="ipamd-sim-template-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     open_database(folder).close()
     return folder / FILE_NAME
 
