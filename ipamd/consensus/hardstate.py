@@ -56,8 +56,8 @@ def read_ballot(directory: Path, files: Files) -> Ballot | None:
     if ballot is None:
         raise StartRefused(
             f"{directory / NAME} (this member's term and vote) is damaged: without it the member could vote twice; "
-            "put the whole data directory back from a copy, or, if other members have the state: ipamctl cluster "
-            "remove it, empty its data directory, and start it with --join"
+            "if other members have the state: ipamctl cluster remove it, empty its data directory, and start it with "
+            "--join; if none has, put the whole data directory back from a copy"
         )
     return ballot
 

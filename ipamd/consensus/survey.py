@@ -16,8 +16,8 @@ from ipamd.consensus.records import FORMAT, MARK, Record, decode_head, decode_re
 from ipamd.consensus.segments import SUFFIX, Contents
 
 WAY_OUT = (
-    "put the whole data directory back from a copy, or, if other members have the state: ipamctl cluster remove it, "
-    "empty its data directory, and start it with --join"
+    "if other members have the state: ipamctl cluster remove it, empty its data directory, and start it with --join; "
+    "if none has, put the whole data directory back from a copy"
 )
 
 

@@ -39,8 +39,10 @@ def is_damage(error: sqlite3.Error) -> bool:
 def damage(path: Path, error: sqlite3.Error) -> Broken:
     """What such a find is, with the way out."""
     return Broken(
-        f"{path} is damaged ({error}): put the whole data directory back from a copy, or move {path.name}* aside, "
-        "which the next start makes anew from the journal if that reaches back to its beginning"
+        f"{path} is damaged ({error}): move {path.name}* aside, which the next start makes anew from the journal if"
+        " that reaches back to its beginning; if not, and other members have the state: ipamctl cluster remove it,"
+        " empty its data directory, and start it with --join; if none has, put the whole data directory back from a"
+        " copy"
     )
 
 
