@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
@@ -13,16 +13,20 @@ from threading import Event
 
 from bench import constant
 from bench.figures import Figure, middle_ms, percentile
+from bench.filled import fill, stopped
 from bench.http import cpu_s
 from bench.load import Job, Result, send
 from bench.syncs import Syncs, counting
-from tests.support.cluster import Cluster, MemberServer
+from tests.support.cluster import Away, Cluster, MemberServer
 
 POOL, SUBNET = "bench", "10.0.0.0/8"
 TURNS = 3
 ONE_CLIENT = 300
 REQUESTS = {64: 4_000, 256: 6_000}
 ASKED = {64: 1_500.0, 256: 2_000.0}
+A_BUSY_ENTRY = 16
+"""So many commands are in an entry of a leader with 64 clients."""
+
 LEVEL_ENTRIES = 100
 LONGEST_S = 300.0
 
@@ -38,7 +42,7 @@ def measure(folder: Path, missed: int) -> Iterator[Figure]:
         for clients in REQUESTS:
             yield from together(replace(job, connections=clients), plain, cluster, syncs)
         yield from elsewhere(job, cluster)
-        yield from late(job, cluster, missed)
+        yield from late(cluster, missed)
 
 
 def alone(job: Job, cluster: Cluster) -> Iterator[Figure]:
@@ -91,20 +95,33 @@ def elsewhere(job: Job, cluster: Cluster) -> Iterator[Figure]:
     yield Figure("another member, 64 clients, p99", percentile(many.latencies_s, 0.99) * 1000, "ms")
 
 
-def late(job: Job, cluster: Cluster, missed: int) -> Iterator[Figure]:
+def late(cluster: Cluster, missed: int) -> Iterator[Figure]:
     """How soon a member that missed many commands has all of them, while more come."""
-    victim = cluster.followers()[0]
-    victim.kill()
-    for part, start in enumerate(range(0, missed, 10_000)):
-        count = min(10_000, missed - start)
-        send(replace(job, prefix=f"missed{part}", requests=count, connections=256))
-    with steadily(job) as rates:
+    *most, victim = stopped(cluster)
+    fill(most[0], most[1:], POOL, missed, A_BUSY_ENTRY)
+    for member in most:
+        member.spawn()
+    leader = cluster.leader(most)
+    with steadily(Job(f"unix:{leader.socket}", POOL, "", 0, via="cni")) as rates:
         began_s = time.monotonic()
         victim.spawn()
-        _wait_until_level(victim, cluster.leader([member for member in cluster if member is not victim]))
+        began_at = first_index(victim)
+        started_s = time.monotonic() - began_s
+        _wait_until_level(victim, leader)
         took_s = time.monotonic() - began_s
     yield Figure(f"start to level again, {missed:,} commands behind", took_s, "s", at_most=60)
+    yield Figure("of which until the process answers", started_s, "s", note=f"at entry {began_at}")
     yield Figure("least rate meanwhile, 300 wanted", min(rates), "ADD/s")
+
+
+def first_index(member: MemberServer) -> int:
+    """Where it begins, once it answers."""
+    deadline_s = time.monotonic() + LONGEST_S
+    while time.monotonic() < deadline_s:
+        with suppress(Away):
+            return int(member.status()["index"])
+        time.sleep(0.05)
+    raise RuntimeError(f"{member.name} did not start:\n{member.log[-2000:]}")
 
 
 @contextmanager
@@ -130,7 +147,6 @@ def steadily(job: Job) -> Iterator[list[float]]:
 
 def _wait_until_level(member: MemberServer, leader: MemberServer) -> None:
     """Until a member has applied what its leader has, but for what is on its way."""
-    member.wait_ready(LONGEST_S)
     deadline_s = time.monotonic() + LONGEST_S
     while member.status()["index"] + LEVEL_ENTRIES < leader.status()["index"]:
         if time.monotonic() > deadline_s:

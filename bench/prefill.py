@@ -59,10 +59,10 @@ class Prefill:
         self._machine.close()
         self._journal.close()
 
-    def add(self, pool: str, count: int, prefix: str) -> Iterator[float]:
+    def add(self, pool: str, count: int, prefix: str, batch: int = BATCH) -> Iterator[float]:
         """Reserve for `count` new pods; after each batch what one ADD took to apply, in seconds."""
-        for start in range(0, count, BATCH):
-            items = [item(pool, f"{prefix}-{number}") for number in range(start, min(start + BATCH, count))]
+        for start in range(0, count, batch):
+            items = [item(pool, f"{prefix}-{number}") for number in range(start, min(start + batch, count))]
             yield self._append(items) / len(items)
 
     def _append(self, items: list[Item]) -> float:

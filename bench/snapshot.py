@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import ssl
 import time
 import urllib.request
@@ -13,9 +12,8 @@ from pathlib import Path
 
 from bench.cluster import POOL, SUBNET
 from bench.figures import Figure, percentile
+from bench.filled import fill, stopped
 from bench.load import Job, Result, send
-from bench.prefill import Prefill
-from ipamd import datadir
 from tests.support.cluster import Cluster, MemberServer
 
 CONNECTIONS, EACH_S, SECONDS = 30, 0.1, 20
@@ -26,8 +24,8 @@ def measure(folder: Path, reservations: int) -> Iterator[Figure]:
     """Three members with so many reservations, one of which asks for the state as if it had nothing."""
     with Cluster(folder) as cluster:
         cluster.pool(POOL, SUBNET)
-        cluster.level()
-        fill(cluster, reservations)
+        first, *others = stopped(cluster)
+        fill(first, others, POOL, reservations)
         cluster.start()
         leader = cluster.leader()
         job = Job(f"unix:{leader.socket}", POOL, "calm", SECONDS * 300, CONNECTIONS, via="cni", each_s=EACH_S)
@@ -49,33 +47,6 @@ def longest(beside: str, result: Result, at_most: float | None = None) -> Iterat
     """What an ADD took with 300 a second."""
     yield Figure(f"300 ADD/s beside {beside}, p99", percentile(result.latencies_s, 0.99) * 1000, "ms")
     yield Figure(f"300 ADD/s beside {beside}, longest", max(result.latencies_s) * 1000, "ms", at_most=at_most)
-
-
-def fill(cluster: Cluster, reservations: int) -> None:
-    """Stop all, and give them one log and one state with so many reservations in it."""
-    for member in cluster:
-        member.stop()
-    first, *others = cluster
-    with Prefill(first.data_dir) as prefill:
-        for _ in prefill.add(POOL, reservations, "fill"):
-            pass
-    for member in others:
-        take_over(first, member)
-
-
-def take_over(source: MemberServer, target: MemberServer) -> None:
-    """The state and the log of another member. Who it is and how it voted stays its own."""
-    for old in (*target.data_dir.glob("state.db*"), *journal(target).glob("*.log")):
-        old.unlink()
-    for new in source.data_dir.glob("state.db*"):
-        shutil.copy(new, target.data_dir)
-    for new in journal(source).glob("*.log"):
-        shutil.copy(new, journal(target))
-
-
-def journal(member: MemberServer) -> Path:
-    """Where its log lies."""
-    return member.data_dir / datadir.JOURNAL_DIRECTORY
 
 
 def fetch(leader: MemberServer, member: MemberServer) -> int:
