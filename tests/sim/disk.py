@@ -6,15 +6,22 @@ kill keeps it, a power loss may put back the copy that was made then.
 
 from __future__ import annotations
 
+import atexit
 import random
 import shutil
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
+from ipamd.storage.database import FILE_NAME
+from ipamd.storage.opening import open_database
 from tests.consensus.simdisk import Names, SimDisk
 from tests.sim.timeline import MemberClock
 
 JOURNAL = Path("/journal")
+SHM = Path("/dev/shm")
 
 _COSTS_S = {"datasync": 4e-4, "sync_directory": 4e-4, "create": 1e-4}
 
@@ -77,3 +84,22 @@ class Storage:
 
     def _databases(self) -> list[Path]:
         return sorted(path for path in self.folder.iterdir() if path.name.startswith("state.db"))
+
+
+@cache
+def template() -> Path:
+    """An empty database, made once: the migrations take longer than a run."""
+    folder = Path(tempfile.mkdtemp(prefix="ipamd-sim-template-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    open_database(folder).close()
+    return folder / FILE_NAME
+
+
+@contextmanager
+def playground() -> Iterator[Path]:
+    """A folder in memory."""
+    folder = Path(tempfile.mkdtemp(prefix="ipamd-sim-", dir=SHM if SHM.is_dir() else None))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

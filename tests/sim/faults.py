@@ -7,7 +7,8 @@ from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tests.sim.world import Host, World
+    from tests.sim.host import Host
+    from tests.sim.world import World
 
 BETWEEN_S = 0.9
 """Mean time from one fault to the next."""

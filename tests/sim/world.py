@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import atexit
 import random
-import shutil
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import cache
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 from unittest.mock import patch
@@ -19,25 +14,22 @@ from ipamd.core.commands import CreatePool, Expire, Found, Origin, encode_comman
 from ipamd.core.entries import OP_BYTES, Item
 from ipamd.core.model import Member, PoolDefinition, Settings
 from ipamd.core.ports import Answer, ReservationFilter
-from ipamd.storage.database import FILE_NAME
 from ipamd.storage.digest import digest
-from ipamd.storage.opening import open_database
 from ipamd.storage.records import SqliteRecords
 from tests.cluster.checker import Rules, check
-from tests.consensus.simdisk import Crash
 from tests.core.world import range_of
 from tests.sim.answers import End, Outbound, Promise, waiter
 from tests.sim.callers import Request
-from tests.sim.disk import Storage
+from tests.sim.disk import playground
 from tests.sim.faults import Faults
 from tests.sim.fetching import fetch
+from tests.sim.host import Host
 from tests.sim.laws import Laws, Violation
-from tests.sim.member import Box, Process
+from tests.sim.member import Process
 from tests.sim.moves import Moves
 from tests.sim.network import Network
 from tests.sim.pods import LIMIT_S, POOL, Pod
-from tests.sim.promises import Promises
-from tests.sim.timeline import MemberClock, Timeline
+from tests.sim.timeline import Timeline
 from tests.support.history import History, Read, Shown
 
 SUBNET, GATEWAY = "10.0.0.0/28", "10.0.0.14"
@@ -47,8 +39,6 @@ WORK_S, CALM_S, SETTLE_S = 13.0, 3.0, 3.0
 KEEP_HOUSE_S = 0.25
 COMPACTION_S = 0.2
 """A run is short: the journal is trimmed as soon as there is anything to trim."""
-
-SHM = Path("/dev/shm")
 
 
 class Result(NamedTuple):
@@ -61,58 +51,6 @@ class Result(NamedTuple):
     trace: str
     took_s: float = 0.0
     """Time of one core."""
-
-
-class Host:
-    """A machine: its disk and clocks outlive the processes on it."""
-
-    def __init__(self, world: World, name: str, number: int, beginning: Beginning) -> None:
-        self.world = world
-        self.name = name
-        self.beginning = beginning
-        self.chance = random.Random(f"{world.seed} host {number}")
-        self.clock = MemberClock(world.timeline)
-        self.storage = Storage(world.folder / f"{name}-{number}", self.clock, template())
-        self.promises = Promises(name)
-        self.process: Process | None = None
-        self.member_id = f"{self.chance.getrandbits(64):016x}"
-        self.gone = False
-        """Its data is lost: it stays off."""
-
-    @property
-    def up(self) -> bool:
-        """Whether its process runs."""
-        return self.process is not None and self.process.alive
-
-    def start(self) -> None:
-        """Start the process."""
-        if self.up or self.gone:
-            return
-        self.clock.spent_s = 0.0
-        me = Member(self.name, self.member_id, self.name, self.name)
-        try:
-            self.process = Process(
-                self.world, Box(me, self.storage, self.clock, self.chance, self.promises), self.beginning
-            )
-        except Crash:
-            self.world.laws.seen["falls"] += 1
-            self.world.faults.restart_later(self)
-
-    def kill(self) -> None:
-        """kill -9."""
-        if self.process is not None:
-            self.process.end(quiet=False)
-
-    def unplug(self) -> None:
-        """The power is gone."""
-        if self.process is not None:
-            self.process.end(quiet=True)
-        self.storage.unplugged(self.chance)
-
-    def lose_data(self) -> None:
-        """The disk is gone, and the process with it."""
-        self.kill()
-        self.gone = True
 
 
 class World:
@@ -329,25 +267,6 @@ def holders(process: Process) -> dict[str, Shown]:
         owner = one.attachment.owner
         held[row.reservation.pod_ref] = Shown(owner.container_id if owner else None, str(one.addresses[0].address))
     return held
-
-
-@cache
-def template() -> Path:
-    """An empty database, made once: the migrations take longer than a run."""
-    folder = Path(tempfile.mkdtemp(prefix="ipamd-sim-template-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    open_database(folder).close()
-    return folder / FILE_NAME
-
-
-@contextmanager
-def playground() -> Iterator[Path]:
-    """A folder in memory."""
-    folder = Path(tempfile.mkdtemp(prefix="ipamd-sim-", dir=SHM if SHM.is_dir() else None))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def simulate(seed: int, members: int | None = None, only: tuple[str, ...] = ()) -> Result:
