@@ -1,12 +1,14 @@
 # Everything a contributor runs. Two commands set up a fresh machine: `git clone ...` and any of these targets.
 # PYTHON: the interpreter that makes the virtual environment (3.11 or newer).
 # N, SEED: how many clusters `make sim` simulates, and the seed of the first (by default another one each time).
+# SOAK_MINUTES, SEED: how long `make soak` lasts at least, and the seed of its choices.
 # ROUNDS: how much of the long tests to run; 1 is the full count, `make test` runs a tenth of it.
 
 PYTHON ?= python3
 VENV ?= .venv
 ROUNDS ?= 0.1
 N ?= 200
+SOAK_MINUTES ?= 60
 BIN := $(VENV)/bin
 
 .PHONY: demo cluster test check format bench sim mutants soak clean
@@ -40,7 +42,7 @@ mutants: $(VENV)/.dev
 	$(BIN)/python -m tests.sim --mutants
 
 soak: $(VENV)/.dev
-	ROUNDS=1 $(BIN)/python -m pytest -s tests/kill tests/sim tests/consensus/test_kill.py
+	$(BIN)/python -m tests.soak --minutes $(SOAK_MINUTES) $(if $(SEED),--seed $(SEED))
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

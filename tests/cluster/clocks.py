@@ -9,6 +9,8 @@ from pathlib import Path
 from tests.support.cluster import Cluster, MemberServer
 
 SOURCE = Path(__file__).with_name("skew.c")
+USUAL_S = 2 * 86400
+"""How far all clocks are before the true one: certificates that are made now are old enough then for one to go back."""
 
 
 class Clocks:
@@ -22,9 +24,9 @@ class Clocks:
             member.environment = {"LD_PRELOAD": str(library), "SKEW_FILE": str(self._file(member))}
 
     def jump(self, member: MemberServer, to_s: int) -> None:
-        """Have a member's clock go so many seconds before (-) or after the true one from now on."""
+        """Have a member's clock be so many seconds before or (-) behind the others' from now on."""
         with self._file(member).open("r+b" if self._file(member).exists() else "wb", buffering=0) as file:
-            file.write(struct.pack("<q", to_s * 10**9))
+            file.write(struct.pack("<q", (USUAL_S + to_s) * 10**9))
 
     @staticmethod
     def _file(member: MemberServer) -> Path:

@@ -139,7 +139,7 @@ async def test_state_and_journal_must_belong_together() -> None:
         for _ in range(3):
             await member.node.propose(item(), 5)
     for applied, sentence in (
-        ((99, 1), r"up to index 99, but the journal holds 1 to \d+; put the whole"),
+        ((99, 1), r"up to index 99, but the journal holds 1 to \d+; if other members have"),
         ((4, 7), "index 4 is of term 7 in the state and of term 1 in the journal"),
         ((0, 0), "up to index 0"),
     ):

@@ -276,7 +276,7 @@ def test_a_damaged_page_is_told_with_the_way_out_by_whoever_meets_it(driver: Dri
         file.seek((root - 1) * page_bytes)
         file.write(b"\xff" * page_bytes)
     driver.open()
-    way_out = f"{driver.database.path} is damaged .*: put the whole data directory back"
+    way_out = f"{driver.database.path} is damaged .*: move state.db. aside, .*, put the whole data directory back"
     with pytest.raises(Broken, match=way_out):
         driver.run(add("t/b", node="n2"))
     told: list[str] = []
