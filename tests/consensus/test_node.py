@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -27,16 +26,22 @@ class SlowMachine(ListMachine):
         super().__init__()
         self.gate = threading.Event()
         self.gate.set()
+        self._held = threading.Event()
 
     def apply(self, entries):
-        assert self.gate.wait(10)
+        self._held.set()
+        assert self.gate.wait(30)
+        self._held.clear()
         return super().apply(entries)
+
+    async def holds(self) -> None:
+        """Return once the Raft thread stands at the closed gate."""
+        assert await asyncio.to_thread(self._held.wait, 30)
 
 
 async def test_a_sole_member_leads_at_once(tmp_path: Path) -> None:
-    started = time.monotonic()
-    async with running(tmp_path) as member:
-        assert time.monotonic() - started < 0.4
+    patient = Limits(election_min_s=60, election_max_s=61, leader_fallback_s=61, connection_s=62)
+    async with running(tmp_path, limits=patient) as member:
         status = member.node.status()
         assert (status.leader, status.is_leader, status.term) == ("n1", True, 1)
         assert status.applied == status.committed == 2
@@ -103,9 +108,9 @@ async def test_a_barrier_waits_for_all_that_was_proposed_before(tmp_path: Path) 
     machine = SlowMachine()
     async with running(tmp_path, machine=machine) as member:
         machine.gate.clear()
-        proposal = asyncio.create_task(member.node.propose(item(), 5))
-        await asyncio.sleep(0.03)
-        barriers = [asyncio.create_task(member.node.barrier(5)) for _ in range(50)]
+        proposal = asyncio.create_task(member.node.propose(item(), 30))
+        await machine.holds()
+        barriers = [asyncio.create_task(member.node.barrier(30)) for _ in range(50)]
         await asyncio.sleep(0.03)
         assert not any(barrier.done() for barrier in barriers)
         machine.gate.set()
@@ -126,8 +131,8 @@ async def test_a_deadline_says_whether_it_may_still_take_effect(tmp_path: Path) 
     machine = SlowMachine()
     async with running(tmp_path, machine=machine) as member:
         machine.gate.clear()
-        taken = asyncio.create_task(member.node.propose(item(b"taken"), 0.2))
-        await asyncio.sleep(0.05)
+        taken = asyncio.create_task(member.node.propose(item(b"taken"), 2))
+        await machine.holds()
         waiting = asyncio.create_task(member.node.propose(item(b"waiting"), 0.1))
         reader = asyncio.create_task(member.node.barrier(0.1))
         ends = await asyncio.gather(taken, waiting, reader, return_exceptions=True)
@@ -142,12 +147,13 @@ async def test_a_caller_that_goes_away_before_its_command_was_taken_changes_noth
     machine = SlowMachine()
     async with running(tmp_path, machine=machine) as member:
         machine.gate.clear()
-        first = asyncio.create_task(member.node.propose(item(b"first"), 5))
-        await asyncio.sleep(0.05)
+        first = asyncio.create_task(member.node.propose(item(b"first"), 30))
+        await machine.holds()
         second = asyncio.create_task(member.node.propose(item(b"second"), 5))
         await asyncio.sleep(0.01)
         second.cancel()
         first.cancel()
+        await asyncio.gather(first, second, return_exceptions=True)  # gone before the thread can take anything
         machine.gate.set()
         await member.node.barrier(5)
         assert machine.commands == [b"first"]
