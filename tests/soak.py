@@ -34,7 +34,7 @@ PARTS: tuple[tuple[str, str, str], ...] = (
     ("simulation", "tests/sim", ""),
 )
 SUMMARY = re.compile(r"^(?:=+ )?((?:\d+ (?:passed|failed|skipped|deselected|errors?)(?:, )?)+) in ", re.MULTILINE)
-PRINTED = re.compile(r"^\.?(seed .*|\d+ acknowledged.*)$", re.MULTILINE)
+PRINTED = re.compile(r"^\.?(seed .*|\d+ acknowledged.*|\d+ leaders lost.*)$", re.MULTILINE)
 
 
 class Ran(NamedTuple):
