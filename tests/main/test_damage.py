@@ -132,7 +132,10 @@ def test_doctor_says_that_a_journal_is_missing(server: Server) -> None:
     shutil.rmtree(server.data_dir / "journal")
     ended = ipamd("doctor", "--data-dir", str(server.data_dir))
     assert ended.returncode == 2
-    assert "journal is missing, and the state alone is not whole; if other members have the state: ipamctl cluster remove" in ended.stderr
+    assert (
+        "journal is missing, and the state alone is not whole; if other members have the state: ipamctl cluster remove"
+        in ended.stderr
+    )
 
 
 @pytest.mark.parametrize("path", ["", "none"])
