@@ -17,6 +17,7 @@ from ipamd.core.commands import Origin, TakeDigest
 from ipamd.core.digests import Verdict, judge
 from ipamd.core.model import Member
 from ipamd.core.ports import Unavailable
+from ipamd.service.background import Background
 from ipamd.service.inside import Inside
 from ipamd.service.ports import Clock, Peers
 from ipamd.service.proposer import Proposer
@@ -34,7 +35,7 @@ _SPARED = 20
 """A digest reads the whole state: the next one waits this many times as long as the last one took."""
 
 
-class Comparing:
+class Comparing(Background):
     """Has digests taken, and compares them."""
 
     def __init__(
@@ -49,9 +50,9 @@ class Comparing:
         every_s: float,
     ) -> None:
         """`proposer` puts commands into this member's own log: its way is open when all others are closed."""
+        super().__init__()
         self._routed, self._proposer, self._inside, self._peers = routed, proposer, inside, peers
         self._clock, self._fatal, self._every_s = clock, fatal, every_s
-        self._task: asyncio.Task[None] | None = None
         self._proposed_s = clock.monotonic_s()
         self._pause_s = every_s
         self._began_s = 0.0
@@ -59,17 +60,6 @@ class Comparing:
         """The index whose digests are being compared; what is older is done."""
 
         self._said: str | None = None
-
-    def start(self) -> None:
-        """Begin, in the running loop."""
-        self._task = asyncio.create_task(self._run(), name="comparing")
-
-    async def stop(self) -> None:
-        """End."""
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
 
     async def _run(self) -> None:
         pause_s = min(_LOOK_S, self._every_s / 4)

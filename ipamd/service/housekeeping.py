@@ -7,6 +7,7 @@ import contextlib
 
 from ipamd.core.commands import Expire, Origin
 from ipamd.core.ports import Log, Unavailable
+from ipamd.service.background import Background
 from ipamd.service.ports import Clock
 from ipamd.service.proposer import Proposer
 from ipamd.service.request import Request
@@ -15,23 +16,12 @@ _EVERY_S = 0.25
 _PATIENCE_S = 5.0
 
 
-class Housekeeping:
+class Housekeeping(Background):
     """Looks four times a second whether something is due."""
 
     def __init__(self, log: Log, proposer: Proposer, clock: Clock) -> None:
+        super().__init__()
         self._log, self._proposer, self._clock = log, proposer, clock
-        self._task: asyncio.Task[None] | None = None
-
-    def start(self) -> None:
-        """Begin, in the running loop."""
-        self._task = asyncio.create_task(self._run(), name="housekeeping")
-
-    async def stop(self) -> None:
-        """End."""
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
 
     async def _run(self) -> None:
         while True:
