@@ -160,6 +160,42 @@ async def test_a_member_that_lags_follows_a_leader_that_it_never_heard_of() -> N
     assert net["c"].status.applied == net["d"].status.applied
 
 
+async def test_who_lags_since_the_founding_follows_one_that_was_taken_in_under_a_former_name() -> None:
+    """Its own state does not say yet which cluster it is of: a member that it knows by its id does."""
+    net = Net()
+    net.cluster("abc")
+    net.lead("a")
+    net.apart.add("c")
+    net.close_links("c")
+    await net.change("a", Found(ORIGIN, "cluster-1", Settings(), members("abc")))
+    net.run(0.3)
+    for name in "de":
+        await taken_in(net, name)
+        net.run(2)
+    net.lose("b")
+    await net.change("a", RemoveMember(ORIGIN, "b"))
+    net.run(0.3)
+    (waiter,) = [await net.change("a", AddMember(ORIGIN, member("b", member_id="id-new")))]
+    net.run(0.2)
+    (end,) = await answers([waiter])
+    assert isinstance(end, Answer)
+    net.start("b", Join(net["a"].members, end.index), me=member("b", member_id="id-new"))
+    net.connect_all()
+    net.run(2)
+    net.lead_beside("b", {"a"})
+    net.run(0.5)
+    stranger = net["b"].hello()
+    refused = net["c"].greet(stranger)
+    assert refused is not None
+    assert refused.why is Why.LOST_DATA
+    refused = net["c"].greet(stranger._replace(name="z"))
+    assert refused is not None
+    net.apart.clear()
+    net.run(2)
+    assert (net["c"].status.leader, net["c"].members) == ("b", net["b"].members)
+    assert net["c"].status.applied == net["b"].status.applied
+
+
 async def test_a_member_that_lost_its_data_and_was_taken_in_anew_leads_who_knows_its_former_id() -> None:
     net = await founded("abc")
     net.apart.add("c")

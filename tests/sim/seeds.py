@@ -30,6 +30,8 @@ NAMED = (
     Named(20272, None, "the same"),
     Named(20299, None, "the same, with the leader under a name that was removed before"),
     Named(44, None, "a connection that replaced another was told in the wrong order (the simulation's own fault)"),
+    Named(40818, 3, "the loss of a connection was told after the next one stood (the simulation's own fault)"),
+    Named(41117, 5, "the same"),
     Named(4, 3, "a voter was lost while only two had a vote (the simulation asked for too much)"),
     Named(1009, None, "calls that were under way at the end were forgotten (the simulation's own fault)"),
     Named(20, None, "the last commit was on its way when the end was judged (the simulation's own fault)"),
