@@ -1,4 +1,4 @@
-"""A peer that the plugin talks to, and a container runtime that runs it."""
+"""A peer that the plugin talks to, and a container runtime that runs it: the Python one and the static one."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from ipamctl.cni.place import place
+from ipamctl.cni.static import compilers, static_plugin
 from tests.support.plugin import PLUGIN, Peer, Runtime
 
 
@@ -33,7 +35,20 @@ def tcp_peer() -> Iterator[Peer]:
     made.close()
 
 
-@pytest.fixture
-def runtime(tmp_path: Path) -> Runtime:
+@pytest.fixture(scope="session")
+def static_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The static plugin, compiled for this machine."""
+    program = tmp_path_factory.mktemp("static") / "ipamd"
+    place(static_plugin(), program)
+    return program
+
+
+@pytest.fixture(params=["python", "static"])
+def runtime(request: pytest.FixtureRequest, tmp_path: Path) -> Runtime:
+    """A container runtime with one of the two plugins."""
+    if request.param == "static":
+        if not compilers() and os.environ.get("CI") != "true":
+            pytest.skip("needs a C compiler (Debian: gcc, libc6-dev)")
+        return Runtime(tmp_path, request.getfixturevalue("static_program"))
     assert os.access(PLUGIN, os.X_OK)
     return Runtime(tmp_path)

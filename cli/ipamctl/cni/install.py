@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from ipamctl.cni.place import BadInterpreter, place, with_shebang
+from ipamctl.cni.static import NoStaticPlugin, static_plugin
 from ipamctl.exits import Refused
 from ipamctl.text import reason
 
@@ -25,16 +26,22 @@ _SYSTEM_PYTHON = Path("/usr/bin/python3")
     "--python", type=click.Path(path_type=Path), metavar="PATH",
     help="Interpreter that runs the plugin; default /usr/bin/python3, else the one that runs ipamctl.",
 )  # fmt: skip
-def install(bin_dir: Path, python: Path | None) -> None:
+@click.option(
+    "--static", is_flag=True,
+    help="The plugin as a static program, for hosts without Python; a C compiler makes it where it is not ready-made.",
+)  # fmt: skip
+def install(bin_dir: Path, python: Path | None, static: bool) -> None:
     """Install the CNI plugin on this host as BIN_DIR/ipamd."""
+    if static and python is not None:
+        raise click.UsageError("--static needs no --python: give one of them")
     if not bin_dir.is_dir():
         raise Refused(
             f"the plugin is not installed: there is no directory {bin_dir}; make it, or name it with --bin-dir"
         )
     try:
-        plugin = with_shebang(_source().read_bytes(), python or _default_python())
+        plugin = static_plugin() if static else with_shebang(_source().read_bytes(), python or _default_python())
         place(plugin, bin_dir / "ipamd")
-    except BadInterpreter as failed:
+    except (BadInterpreter, NoStaticPlugin) as failed:
         raise Refused(f"the plugin is not installed: {failed}") from failed
     except OSError as failed:
         raise Refused(f"the plugin is not installed: {bin_dir / 'ipamd'}: {reason(failed)}") from failed

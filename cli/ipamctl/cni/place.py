@@ -1,4 +1,4 @@
-"""Owns putting an executable script in its place: whole or not at all, and with an interpreter that is there."""
+"""Owns putting an executable in its place: whole or not at all, and a script with an interpreter that is there."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def with_shebang(script: bytes, python: Path) -> bytes:
     return line + rest
 
 
-def place(script: bytes, target: Path) -> None:
-    """Write the script as `target`, mode 0755: who runs it meanwhile gets the old or the new. Raises OSError."""
+def place(program: bytes, target: Path) -> None:
+    """Write the program as `target`, mode 0755: who runs it meanwhile gets the old or the new. Raises OSError."""
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(script)
+            file.write(program)
             file.flush()
             os.fchmod(file.fileno(), 0o755)
             os.fsync(file.fileno())
