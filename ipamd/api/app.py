@@ -9,10 +9,13 @@ from aiohttp.typedefs import Middleware
 
 from ipamd.api.access import Access, Least
 from ipamd.api.body import MAX_BODY_BYTES
+from ipamd.api.cni import PREFIX as CNI
+from ipamd.api.cni import cni_endpoint, refuse_unknown
 from ipamd.api.endpoint import endpoint, headers_of
 from ipamd.api.exchange import Exchange, Reply, Route
-from ipamd.api.handlers.cni import cni_endpoint, refuse_unknown
-from ipamd.api.intake import SERVICES, request_id_of
+from ipamd.api.front import Front
+from ipamd.api.handlers.cni import server_call
+from ipamd.api.intake import FRONT, request_id_of
 from ipamd.api.internal import add_routes
 from ipamd.api.openapi import document
 from ipamd.api.problems import failure_of, respond
@@ -29,10 +32,9 @@ def build(services: Services, access: Access, inside: Inside | None = None) -> w
 
     With `inside` the other members are served too.
     """
-    app = web.Application(middlewares=[_guard(services)], client_max_size=MAX_BODY_BYTES)
-    app[SERVICES] = services
+    app = framed(services)
     for verb in VERBS:
-        app.router.add_post(f"/cni/v1/{verb}", cni_endpoint(services, access, verb))
+        app.router.add_post(f"{CNI}/{verb}", cni_endpoint(services, verb, server_call(services, access, verb)))
     for route in (*ROUTES, _openapi_route()):
         handler = endpoint(services, access, route)
         if route.method == "GET":
@@ -44,7 +46,14 @@ def build(services: Services, access: Access, inside: Inside | None = None) -> w
     return app
 
 
-def _guard(services: Services) -> Middleware:
+def framed(front: Front) -> web.Application:
+    """An application without routes, in which every error has the one shape."""
+    app = web.Application(middlewares=[_guard(front)], client_max_size=MAX_BODY_BYTES)
+    app[FRONT] = front
+    return app
+
+
+def _guard(front: Front) -> Middleware:
     """Gives the errors of the router, which no handler sees, the shape of all others."""
 
     @web.middleware
@@ -53,9 +62,9 @@ def _guard(services: Services) -> Middleware:
             return await handler(request)
         except web.HTTPException as error:
             if request.path.startswith("/cni/"):
-                return refuse_unknown(services, request, error)
-            request_id = request_id_of(request.headers, services.random)
-            return respond(failure_of(error, request_id), request_id, headers_of(services, request_id))
+                return refuse_unknown(front, request, error)
+            request_id = request_id_of(request.headers, front.random)
+            return respond(failure_of(error, request_id), request_id, headers_of(front, request_id))
 
     return guard
 

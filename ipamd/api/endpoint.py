@@ -12,6 +12,7 @@ from aiohttp.typedefs import Handler as WebHandler
 from ipamd.api.access import NOBODY, Access, Caller, ForNodes, Least, identify
 from ipamd.api.body import read_json, shaped
 from ipamd.api.exchange import Exchange, Reply, Route
+from ipamd.api.front import Front
 from ipamd.api.intake import SERVER, deadline_after_s, left_ms_of, read_body, request_id_of
 from ipamd.api.problems import failure_of, respond
 from ipamd.api.query import read_query
@@ -104,11 +105,11 @@ def _key(request: web.Request, caller: Caller, raw: bytes) -> Key | None:
     return Key.of(caller.scope, given, request.method, request.raw_path, raw)
 
 
-def headers_of(services: Services, request_id: str, index: int | None = None, *, stale: bool = False) -> dict[str, str]:
-    """The headers of every answer; `index` None: what this member has applied."""
+def headers_of(front: Front, request_id: str, index: int | None = None, *, stale: bool = False) -> dict[str, str]:
+    """The headers of every answer; `index` None: what this process knows to be applied."""
     headers = {
         "X-Request-Id": request_id,
-        "Ipamd-Index": str(services.log.status().applied if index is None else index),
+        "Ipamd-Index": str(front.applied() if index is None else index),
         "Server": SERVER,
         "Cache-Control": "no-store",
         "X-Content-Type-Options": "nosniff",

@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from aiohttp import web
 
 from ipamd.api.body import MAX_BODY_BYTES
+from ipamd.api.front import Front
 from ipamd.api.problems import Failure
 from ipamd.errors import ApiError
-from ipamd.service import Services
 from ipamd.service.ports import Random
 
-SERVICES: web.AppKey[Services] = web.AppKey("services", Services)
-"""Where the application keeps the use cases, for answers that no handler gives."""
+FRONT: web.AppKey[Front] = web.AppKey("front")
+"""Where the application keeps what answers need that no handler gives."""
 
 SERVER = "ipamd"
 """What answers call themselves: enough to tell them from those of a proxy, and no versions for strangers."""

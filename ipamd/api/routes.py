@@ -235,7 +235,7 @@ ROUTES: tuple[Route, ...] = (
         "List the last CNI calls",
         _READER,
         query=ListQuery,
-        answer=Items[_M.CallShown],
+        answer=_M.CallsShown,
     ),
     Route(
         "GET", "/v1/cluster", cluster.get, "Show the cluster", _READER, _ANY, query=ReadQuery, answer=_C.ClusterShown

@@ -13,11 +13,11 @@ from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
 from ipamd.api.endpoint import headers_of
-from ipamd.api.intake import SERVICES, request_id_of
+from ipamd.api.front import Front
+from ipamd.api.intake import FRONT, request_id_of
 from ipamd.api.problems import failure_of, respond
 from ipamd.core.ports import Unavailable
 from ipamd.errors import ApiError
-from ipamd.service import Services
 
 _log = logging.getLogger("ipamd.api")
 
@@ -59,7 +59,7 @@ class Listener:
         """With `tls` it speaks HTTPS only."""
         self._tls = tls
         self._runner = web.AppRunner(app, access_log=None, handle_signals=False)
-        self._services = app[SERVICES]
+        self._front = app[FRONT]
         self._sock, self._limits = sock, limits or Limits()
         self._server: asyncio.Server | None = None
         self._refused: set[asyncio.BaseTransport] = set()
@@ -97,7 +97,7 @@ class Listener:
         manager = self._runner.server
         if manager is None:
             raise RuntimeError("a connection came before the application was set up")
-        return _Connection(self._limits, self._services, manager, asyncio.get_running_loop(), self._refused)
+        return _Connection(self._limits, self._front, manager, asyncio.get_running_loop(), self._refused)
 
 
 class _Connection(RequestHandler):
@@ -107,12 +107,12 @@ class _Connection(RequestHandler):
     the transports of connections that found no place and linger until their client has read why.
     """
 
-    __slots__ = ("_end_timer", "_head_timer", "_limits", "_refused", "_services")
+    __slots__ = ("_end_timer", "_front", "_head_timer", "_limits", "_refused")
 
     def __init__(
         self,
         limits: Limits,
-        services: Services,
+        front: Front,
         manager: Any,
         loop: asyncio.AbstractEventLoop,
         refused: set[asyncio.BaseTransport],
@@ -129,7 +129,7 @@ class _Connection(RequestHandler):
             access_log=None,  # type: ignore[arg-type]  # None is how it is switched off
             logger=_log,
         )
-        self._limits, self._services, self._refused = limits, services, refused
+        self._limits, self._front, self._refused = limits, front, refused
         self._head_timer: asyncio.TimerHandle | None = None
         self._end_timer: asyncio.TimerHandle | None = None
 
@@ -200,8 +200,8 @@ class _Connection(RequestHandler):
         return response
 
     def _problem(self, request: Any, error: BaseException) -> web.Response:
-        request_id = request_id_of(request.headers, self._services.random)
-        return respond(failure_of(error, request_id), request_id, headers_of(self._services, request_id))
+        request_id = request_id_of(request.headers, self._front.random)
+        return respond(failure_of(error, request_id), request_id, headers_of(self._front, request_id))
 
     def _refuse(self, transport: asyncio.Transport) -> None:
         """Say that there is no place. Closed at once, with a request unread, the answer would be lost with a reset."""

@@ -51,6 +51,8 @@ class AddCall(Call):
     pools: tuple[str, ...]
     addresses: tuple[Address, ...]
     overrides: Overrides
+    netns_inode: int | None = None
+    """What the agent that answered the plugin saw at `netns`."""
 
     @property
     def one_of_family(self) -> bool:
@@ -150,6 +152,7 @@ def _add(request: _Request) -> AddCall:
         pools=annotated_pools(ipam.pools, annotations),
         addresses=requested_addresses(conf, args.ip, annotations, sandbox.ifname),
         overrides=ipam.overrides,
+        netns_inode=environment.netns_inode(request.headers),
     )
     check_room(call.version, [static.address.family for static in call.overrides.addresses])
     return call

@@ -18,6 +18,8 @@ CONTAINER_ID = "CNI_CONTAINERID"
 NETNS = "CNI_NETNS"
 IFNAME = "CNI_IFNAME"
 ARGS = "CNI_ARGS"
+NETNS_INODE = "Ipamd-Netns-Inode"
+"""Set by an agent, which alone can look at the namespaces of its host."""
 
 _HEADERS = {
     CONTAINER_ID: "CNI-ContainerID",
@@ -32,6 +34,7 @@ _REQUIRED = {
 }
 _NETNS_BYTES = 4096
 _MOST_NS = 2**63 - 1
+_MOST_INODE = 2**63 - 1
 _MOST_MS = 3_600_000
 
 
@@ -89,6 +92,12 @@ def read_sandbox(verb: str, headers: Mapping[str, str]) -> Sandbox:
 def variable(headers: Mapping[str, str], name: str) -> str | None:
     """A CNI variable; None where it is not set. Raises CniError for one that is no UTF-8."""
     return _header(headers, _HEADERS[name], name)
+
+
+def netns_inode(headers: Mapping[str, str]) -> int | None:
+    """The inode that an agent saw at CNI_NETNS; None: none, or nobody looked. Raises CniError."""
+    text = _header(headers, NETNS_INODE)
+    return None if not text else _number(text, NETNS_INODE, _MOST_INODE)
 
 
 def _header(headers: Mapping[str, str], header: str, what: str | None = None) -> str | None:

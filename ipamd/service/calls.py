@@ -11,7 +11,7 @@ _KEPT = 1000
 
 
 class CallRecord(NamedTuple):
-    """One CNI call. `code` 0: it succeeded; `took_ms` is the time that the server spent."""
+    """One CNI call. `code` 0: it succeeded; `took_ms` is the time that this process spent; `spooled`: put aside."""
 
     at_ms: int
     verb: str
@@ -23,6 +23,7 @@ class CallRecord(NamedTuple):
     code: int
     took_ms: float
     request_id: str
+    spooled: bool = False
 
 
 class NumberedCall(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from ipamd.core.commands import Command, encode_command
-from ipamd.core.entries import KEEP_KEYED_MS, MAX_ITEM_BYTES, OP_BYTES, Item
+from ipamd.core.entries import MAX_ITEM_BYTES, OP_BYTES, Item
 from ipamd.core.outcomes import Outcome, Refused
 from ipamd.core.ports import Answer, Log, Unavailable
 from ipamd.errors import ApiError
@@ -44,8 +44,8 @@ class Proposer:
     def _item(self, data: bytes, request: Request) -> Item:
         if request.key is None:
             return Item(self._new_op(), data)
-        op, fingerprint = request.key
-        return Item(op, data, fingerprint, KEEP_KEYED_MS)
+        op, fingerprint, keep_ms = request.key
+        return Item(op, data, fingerprint, keep_ms)
 
     def _left_s(self, request: Request) -> float:
         left_s = request.deadline_s - self._clock.monotonic_s()

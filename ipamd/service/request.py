@@ -7,16 +7,17 @@ from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
 from ipamd.core.commands import Origin
-from ipamd.core.entries import OP_BYTES
+from ipamd.core.entries import KEEP_KEYED_MS, OP_BYTES
 
 T = TypeVar("T")
 
 
 class Key(NamedTuple):
-    """An idempotency key: the op id that it stands for, and what tells another request under it."""
+    """An idempotency key: the op id that it stands for, what tells another request under it, and how long it is kept."""
 
     op: bytes
     fingerprint: bytes
+    keep_ms: int = KEEP_KEYED_MS
 
     @classmethod
     def of(cls, by: str, key: str, method: str, target: str, body: bytes) -> Key:
@@ -27,7 +28,7 @@ class Key(NamedTuple):
 
     def part(self, number: int) -> Key:
         """The key of one of several commands that a request is carried out by."""
-        return Key(hashlib.sha256(self.op + number.to_bytes(4, "big")).digest()[:OP_BYTES], self.fingerprint)
+        return self._replace(op=hashlib.sha256(self.op + number.to_bytes(4, "big")).digest()[:OP_BYTES])
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from ipamd.service.reader import Reader
 from ipamd.service.reservations import Reservations
 from ipamd.service.sandboxes import Sandboxes
 from ipamd.service.settings import Settings
+from ipamd.service.spooling import Spooling
 from ipamd.service.tokens import Tokens
 from ipamd.service.why import Why
 
@@ -56,6 +57,9 @@ class Services:
     inside: Inside | None = None
     """What other members may ask of this one; None: it meets none."""
 
+    spooling: Spooling | None = None
+    """The DELs that wait for the cluster; None: a DEL waits itself."""
+
     @classmethod
     def assemble(
         cls,
@@ -68,6 +72,7 @@ class Services:
         facts: Facts,
         peers: Peers = _NO_PEERS,
         inside: Inside | None = None,
+        spooling: Spooling | None = None,
     ) -> Self:
         """Make the use cases over a log and a state; `inside` None: no other members. Nothing runs before `start`."""
         proposer, reader = Proposer(log, clock, random), Reader(log, state, clock)
@@ -93,7 +98,12 @@ class Services:
             housekeeping=Housekeeping(log, proposer, clock),
             reader=reader,
             inside=inside,
+            spooling=spooling,
         )
+
+    def applied(self) -> int:
+        """The index up to which this member has applied the log."""
+        return self.log.status().applied
 
     async def start(self) -> None:
         """Begin housekeeping. Called in the HTTP loop's thread."""

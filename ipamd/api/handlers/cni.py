@@ -1,34 +1,35 @@
-"""Owns the CNI calls: from the plugin's bytes to the bytes that it prints.
-
-Whatever happens, the answer is a CNI result or a CNI error object; this is the path that has to be quick.
-"""
+"""Owns the CNI calls of a server: from the plugin's bytes to the bytes that it prints."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from aiohttp import web
-from aiohttp.typedefs import Handler as WebHandler
 
 from ipamd.api.access import Access, Caller, ForNodes, Least
+from ipamd.api.cni import Answer, Answered, Progress
 from ipamd.api.endpoint import admit
-from ipamd.api.intake import SERVER, deadline_after_s, read_body, request_id_of
-from ipamd.api.problems import failure_of
+from ipamd.api.intake import deadline_after_s, read_body
 from ipamd.cni.call import AddCall, AnyCall, CheckCall, DelCall, GcCall, StatusCall, parse
-from ipamd.cni.errors import NOT_AVAILABLE, CniError, of_api_error, render_error
+from ipamd.cni.errors import NOT_AVAILABLE, CniError
 from ipamd.cni.result import check_room, render_result
 from ipamd.core.commands import Add, Del, PoolRequest
+from ipamd.core.entries import KEEP_INTERNAL_MS
 from ipamd.core.model import Owner
+from ipamd.core.ports import Unavailable
+from ipamd.core.spooled import SpooledCall
+from ipamd.errors import ApiError
 from ipamd.service import Services
 from ipamd.service.allocation import Binding
-from ipamd.service.calls import CallRecord
 from ipamd.service.collection import Sweep
-from ipamd.service.request import At, Request
+from ipamd.service.request import Key, Request
+from ipamd.service.spooling import Faulty, Undeliverable
 
-CONTENT_TYPE = "application/cni+json"
+AGENT = "Ipamd-Agent"
+"""The header by which an agent says that it keeps calls itself, and in which order it sends them."""
 
 _log = logging.getLogger("ipamd.cni")
 
@@ -38,71 +39,48 @@ class _Caller:
     services: Services
     caller: Caller
     request: Request
+    headers: Mapping[str, str]
+    body: bytes
+    progress: Progress
+
+    @property
+    def is_plugin(self) -> bool:
+        """Whether nobody stands between: then this server keeps what it cannot do, and the order of calls."""
+        return AGENT not in self.headers
 
 
-class _Progress:
-    """What is known of a call so far: for its error object and its record."""
+def server_call(services: Services, access: Access, verb: str) -> Answer:
+    """Answers the calls of one verb from the cluster's state."""
 
-    __slots__ = ("began_s", "call", "request_id")
+    async def answer(request: web.Request, progress: Progress) -> Answered:
+        caller = admit(services, access, request, Least.OPERATOR, ForNodes.OWN)
+        body = await read_body(request)
+        facts = services.facts
+        call = progress.call = parse(verb, request.headers, body, node=facts.node, cluster=facts.cluster)
+        caller.own(call.node)
+        deadline_s = deadline_after_s(progress.began_s, call.deadline_ms)
+        asked = Request(caller.by, progress.request_id, deadline_s, _key(caller, request, body))
+        who = _Caller(services, caller, asked, request.headers, body, progress)
+        return await _VERBS[type(call)](who, call)
 
-    def __init__(self, request_id: str, began_s: float) -> None:
-        self.request_id, self.began_s = request_id, began_s
-        self.call: AnyCall | None = None
-
-
-def cni_endpoint(services: Services, access: Access, verb: str) -> WebHandler:
-    """The aiohttp handler of a CNI verb."""
-
-    async def serve(request: web.Request) -> web.StreamResponse:
-        progress = _begin(services, request)
-        try:
-            done = await _answer(services, access, verb, request, progress)
-        except ConnectionError:
-            raise  # the plugin is gone: nobody is there to be answered
-        except Exception as error:  # noqa: BLE001 - the boundary of the process: the plugin gets an error object, always
-            failure = cni_error_of(error, progress.request_id)
-            _note(services, verb, progress, failure)
-            return _refuse(services, failure, progress)
-        _note(services, verb, progress, None)
-        return web.Response(body=done.value, headers=_headers(progress.request_id, done.index))
-
-    return serve
+    return answer
 
 
-def cni_error_of(error: BaseException, request_id: str) -> CniError:
-    """What an exception is to a CNI caller."""
-    return error if isinstance(error, CniError) else of_api_error(failure_of(error, request_id).error)
+def _key(caller: Caller, request: web.Request, body: bytes) -> Key | None:
+    """The key under which an agent sends a call again, to another server, when it does not know what became of it."""
+    given = request.headers.get("Idempotency-Key")
+    if given is None or AGENT not in request.headers:
+        return None
+    return Key.of(caller.scope, given, request.method, request.raw_path, body)._replace(keep_ms=KEEP_INTERNAL_MS)
 
 
-def refuse_unknown(services: Services, request: web.Request, error: BaseException) -> web.Response:
-    """The answer to a CNI call that has no handler."""
-    progress = _begin(services, request)
-    return _refuse(services, cni_error_of(error, progress.request_id), progress)
-
-
-def _begin(services: Services, request: web.Request) -> _Progress:
-    return _Progress(request_id_of(request.headers, services.random), services.clock.monotonic_s())
-
-
-async def _answer(
-    services: Services, access: Access, verb: str, request: web.Request, progress: _Progress
-) -> At[bytes]:
-    caller = admit(services, access, request, Least.OPERATOR, ForNodes.OWN)
-    body = await read_body(request)
-    facts = services.facts
-    call = progress.call = parse(verb, request.headers, body, node=facts.node, cluster=facts.cluster)
-    caller.own(call.node)
-    deadline_s = deadline_after_s(progress.began_s, call.deadline_ms)
-    asked = Request(caller.by, progress.request_id, deadline_s)
-    return await _VERBS[type(call)](_Caller(services, caller, asked), call)
-
-
-async def _add(who: _Caller, call: AddCall) -> At[bytes]:
+async def _add(who: _Caller, call: AddCall) -> Answered:
     services, request = who.services, who.request
+    await _wait_for_spooled(who)
     if call.one_of_family:  # two of one family have no room in the result: found out before anything is kept
         families = await services.allocation.families(call.pools, request)
         check_room(call.version, (*families, *(own.address.family for own in call.overrides.addresses)))
-    inode = await services.sandboxes.inode(call.netns) if who.caller.local else None
+    inode = await services.sandboxes.inode(call.netns) if who.caller.local else call.netns_inode
     command = Add(
         request.origin,
         tuple(PoolRequest(pool) for pool in call.pools),
@@ -114,35 +92,48 @@ async def _add(who: _Caller, call: AddCall) -> At[bytes]:
         call.addresses,
     )
     done = await services.allocation.add(command, request)
-    return At(done.index, render_result(call.version, done.value, call.overrides))
+    return Answered(done.index, render_result(call.version, done.value, call.overrides))
 
 
-async def _delete(who: _Caller, call: DelCall) -> At[bytes]:
-    request = who.request
-    command = Del(request.origin, call.node, call.cni_network, call.container_id, call.ifname, call.start)
-    done = await who.services.allocation.delete(command, request)
-    return At(done.index, b"")
+async def _delete(who: _Caller, call: DelCall) -> Answered:
+    services, request = who.services, who.request
+
+    async def attempt(deadline_s: float) -> int:
+        done = await services.allocation.delete(_command(request, call), replace(request, deadline_s=deadline_s))
+        return done.index
+
+    if services.spooling is None or not who.is_plugin:
+        return Answered(await attempt(request.deadline_s))
+    aside = SpooledCall.of(who.headers, who.body, request.request_id, services.clock.wall_ms())
+    index = await services.spooling.take(aside, attempt, request.deadline_s)
+    who.progress.is_spooled = index is None
+    return Answered(services.applied() if index is None else index)
 
 
-async def _check(who: _Caller, call: CheckCall) -> At[bytes]:
+def _command(request: Request, call: DelCall) -> Del:
+    return Del(request.origin, call.node, call.cni_network, call.container_id, call.ifname, call.start)
+
+
+async def _check(who: _Caller, call: CheckCall) -> Answered:
     binding = Binding(call.pools, call.node, call.cni_network, call.container_id, call.ifname, call.previous)
-    return At(await who.services.allocation.check(binding, who.request), b"")
+    return Answered(await who.services.allocation.check(binding, who.request))
 
 
-async def _gc(who: _Caller, call: GcCall) -> At[bytes]:
+async def _gc(who: _Caller, call: GcCall) -> Answered:
+    await _wait_for_spooled(who)
     sweep = Sweep(call.node, call.cni_network, call.valid, call.start, who.caller.local)
     done = await who.services.collection.gc(sweep, who.request)
-    return At(done.index, b"")
+    return Answered(done.index)
 
 
-async def _status(who: _Caller, call: StatusCall) -> At[bytes]:
+async def _status(who: _Caller, call: StatusCall) -> Answered:
     why = await who.services.allocation.serves(call.pools, who.request)
     if why is not None:
         raise CniError(NOT_AVAILABLE, f"no ADD could be served: {why}")
-    return At(who.services.log.status().applied, b"")
+    return Answered(who.services.applied())
 
 
-_VERBS: dict[type[AnyCall], Callable[[_Caller, Any], Awaitable[At[bytes]]]] = {
+_VERBS: dict[type[AnyCall], Callable[[_Caller, Any], Awaitable[Answered]]] = {
     AddCall: _add,
     DelCall: _delete,
     CheckCall: _check,
@@ -151,36 +142,33 @@ _VERBS: dict[type[AnyCall], Callable[[_Caller, Any], Awaitable[At[bytes]]]] = {
 }
 
 
-def _headers(request_id: str, index: int) -> dict[str, str]:
-    return {"Content-Type": CONTENT_TYPE, "X-Request-Id": request_id, "Ipamd-Index": str(index), "Server": SERVER}
+async def _wait_for_spooled(who: _Caller) -> None:
+    if who.services.spooling is not None and who.is_plugin:
+        await who.services.spooling.clear(who.request.deadline_s)
 
 
-def _refuse(services: Services, error: CniError, progress: _Progress) -> web.Response:
-    call = progress.call
-    node, version = (call.node, call.version) if call else (services.facts.node, None)
-    body = render_error(version, error, node, progress.request_id)
-    return web.Response(
-        status=error.status, body=body, headers=_headers(progress.request_id, services.log.status().applied)
-    )
+async def deliver(services: Services, spooled: SpooledCall, deadline_s: float) -> None:
+    """Carry out a call that this server has put aside. Raises Unavailable, Undeliverable."""
+    request = Request("socket", spooled.request_id, deadline_s)
+    try:
+        await services.allocation.delete(_command(request, _read(services, spooled)), request)
+    except Unavailable:
+        raise
+    except CniError as error:
+        raise Undeliverable(error.msg) from error
+    except ApiError as error:
+        if error.row.status >= 500:
+            raise Faulty(error.detail, "unknown") from error
+        raise Undeliverable(error.detail) from error
+    except Exception as error:
+        _log.exception("a spooled DEL failed for a reason that nobody foresaw")  # the boundary of the process
+        raise Faulty("this server made a mistake; its log has the reason", "unknown") from error
 
 
-def _note(services: Services, verb: str, progress: _Progress, error: CniError | None) -> None:
-    """Keep the call for `GET /v1/calls`; a refusal is also a line in the log."""
-    call, clock = progress.call, services.clock
-    code = error.code if error else 0
-    record = CallRecord(
-        at_ms=clock.wall_ms(),
-        verb=verb,
-        node=call.node if call else services.facts.node,
-        pod_ref=call.pod_ref if isinstance(call, AddCall) else None,
-        pools=call.pools if isinstance(call, (AddCall, CheckCall, StatusCall)) else (),
-        container_id=call.container_id if isinstance(call, (AddCall, DelCall, CheckCall)) else None,
-        ifname=call.ifname if isinstance(call, (AddCall, DelCall, CheckCall)) else None,
-        code=code,
-        took_ms=(clock.monotonic_s() - progress.began_s) * 1000,
-        request_id=progress.request_id,
-    )
-    services.calls.note(record)
-    if error is not None:
-        fields = {"verb": verb, "code": code, "node": record.node, "request_id": record.request_id}
-        _log.info("CNI call refused: %s", error.msg, extra=fields)
+def _read(services: Services, spooled: SpooledCall) -> DelCall:
+    """A call that was put aside, under the name that the node has now. Raises CniError."""
+    facts, headers = services.facts, {**spooled.headers, "Ipamd-Spooled": "true"}
+    call = parse("del", headers, spooled.body, node=facts.node, cluster=facts.cluster)
+    if not isinstance(call, DelCall):
+        raise TypeError(f"a {type(call).__name__} was put aside")
+    return call

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ipamd.api.exchange import Exchange, Reply, listed
-from ipamd.api.query import decode_cursor
-from ipamd.api.schema.admin import EventsQuery, show_call, show_event
+from ipamd.api.query import decode_cursor, encode_cursor
+from ipamd.api.schema.admin import CallsShown, EventsQuery, show_call, show_event
 from ipamd.api.schema.common import ListQuery
 from ipamd.errors import ApiError
-from ipamd.service.request import At
+from ipamd.service.calls import Calls
 
 
 async def list_events(exchange: Exchange[None, EventsQuery]) -> Reply:
@@ -25,6 +25,14 @@ async def list_events(exchange: Exchange[None, EventsQuery]) -> Reply:
 async def list_calls(exchange: Exchange[None, ListQuery]) -> Reply:
     """The last CNI calls, newest first."""
     query = exchange.query
+    services = exchange.services
+    spooled = services.spooling.length if services.spooling is not None else 0
+    return Reply(services.applied(), calls_page(services.calls, query, spooled))
+
+
+def calls_page(calls: Calls, query: ListQuery, spooled: int) -> CallsShown:
+    """The calls that a process remembers."""
     (before,) = (None,) if query.cursor is None else decode_cursor(query.cursor, tuple[int])
-    page = At(exchange.services.log.status().applied, exchange.services.calls.page(before, query.limit))
-    return listed(page, lambda call: show_call(call.record), lambda call: (call.number,))
+    items, more = calls.page(before, query.limit)
+    cursor = encode_cursor(items[-1].number) if more and items else None
+    return CallsShown(items=tuple(show_call(one.record) for one in items), next=cursor, spooled=spooled)

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from ipamd.api.schema.common import Given, ReadQuery, Shown, maybe_when, when
+from ipamd.api.schema.common import Given, Items, ReadQuery, Shown, maybe_when, when
 from ipamd.core.definition import DefinitionError, check_reclaim, check_seconds
 from ipamd.core.model import Event, Settings, Token
 from ipamd.core.names import InvalidName, check_name, check_node
@@ -127,7 +127,7 @@ class EventShown(Shown, omit_defaults=True):
 
 
 class CallShown(Shown):
-    """A CNI call that this process answered; `code` 0: it succeeded."""
+    """A CNI call that this process answered; `code` 0: it succeeded; `spooled`: a DEL that was put aside."""
 
     at: str
     verb: str
@@ -139,6 +139,13 @@ class CallShown(Shown):
     code: int
     ms: float
     request_id: str
+    spooled: bool = False
+
+
+class CallsShown(Items[CallShown], kw_only=True):
+    """A list of calls, and how many DELs wait for the cluster in this process's spool."""
+
+    spooled: int = 0
 
 
 class ReadyQuery(Given):
@@ -199,6 +206,7 @@ def show_call(record: CallRecord) -> CallShown:
         code=record.code,
         ms=round(record.took_ms, 3),
         request_id=record.request_id,
+        spooled=record.spooled,
     )
 
 

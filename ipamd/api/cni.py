@@ -1,0 +1,124 @@
+"""Owns the frame of every CNI call, on a server's socket or an agent's: one answer whatever happens, and its record.
+
+The answer is a CNI result or a CNI error object, never anything else; this is the path that has to be quick.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from aiohttp import web
+from aiohttp.typedefs import Handler as WebHandler
+
+from ipamd.api.front import Front
+from ipamd.api.intake import SERVER, request_id_of
+from ipamd.api.problems import failure_of
+from ipamd.cni.call import AddCall, AnyCall, CheckCall, DelCall, StatusCall
+from ipamd.cni.errors import CniError, of_api_error, render_error
+from ipamd.core.ports import Unavailable
+from ipamd.service.calls import CallRecord
+
+CONTENT_TYPE = "application/cni+json"
+PREFIX = "/cni/v1"
+
+_log = logging.getLogger("ipamd.cni")
+
+
+class Progress:
+    """What is known of a call so far: for its error object and its record."""
+
+    __slots__ = ("began_s", "call", "is_spooled", "request_id")
+
+    def __init__(self, request_id: str, began_s: float) -> None:
+        self.request_id, self.began_s = request_id, began_s
+        self.call: AnyCall | None = None
+        self.is_spooled = False
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What the plugin is to print. Another status than 200: `body` is an error object with this code and sentence."""
+
+    index: int
+    body: bytes = b""
+    status: int = 200
+    code: int = 0
+    msg: str = ""
+
+
+Answer = Callable[[web.Request, Progress], Awaitable[Answered]]
+"""Carries a call out. May raise anything."""
+
+
+def cni_endpoint(front: Front, verb: str, answer: Answer) -> WebHandler:
+    """The aiohttp handler of a CNI verb."""
+
+    async def serve(request: web.Request) -> web.StreamResponse:
+        progress = _begin(front, request)
+        try:
+            done = await answer(request, progress)
+        except ConnectionError:
+            raise  # the plugin is gone: nobody is there to be answered
+        except Exception as error:  # noqa: BLE001 - the boundary of the process: the plugin gets an error object, always
+            failure = cni_error_of(error, progress.request_id)
+            _note(front, verb, progress, failure.code, failure.msg)
+            return _refuse(front, failure, progress, passing=isinstance(error, Unavailable))
+        _note(front, verb, progress, done.code, done.msg)
+        headers = _headers(progress.request_id, done.index)
+        return web.Response(status=done.status, body=done.body, headers=headers)
+
+    return serve
+
+
+def cni_error_of(error: BaseException, request_id: str) -> CniError:
+    """What an exception is to a CNI caller."""
+    return error if isinstance(error, CniError) else of_api_error(failure_of(error, request_id).error)
+
+
+def refuse_unknown(front: Front, request: web.Request, error: BaseException) -> web.Response:
+    """The answer to a CNI call that has no handler."""
+    progress = _begin(front, request)
+    return _refuse(front, cni_error_of(error, progress.request_id), progress)
+
+
+def _begin(front: Front, request: web.Request) -> Progress:
+    return Progress(request_id_of(request.headers, front.random), front.clock.monotonic_s())
+
+
+def _headers(request_id: str, index: int) -> dict[str, str]:
+    return {"Content-Type": CONTENT_TYPE, "X-Request-Id": request_id, "Ipamd-Index": str(index), "Server": SERVER}
+
+
+def _refuse(front: Front, error: CniError, progress: Progress, *, passing: bool = False) -> web.Response:
+    """`passing`: another server, or this one a moment later, may have an answer (Retry-After tells an agent so)."""
+    call = progress.call
+    node, version = (call.node, call.version) if call else (front.facts.node, None)
+    body = render_error(version, error, node, progress.request_id)
+    headers = _headers(progress.request_id, front.applied())
+    if passing:
+        headers["Retry-After"] = "1"
+    return web.Response(status=error.status, body=body, headers=headers)
+
+
+def _note(front: Front, verb: str, progress: Progress, code: int, msg: str) -> None:
+    """Keep the call for `GET /v1/calls`; a refusal is also a line in the log."""
+    call, clock = progress.call, front.clock
+    record = CallRecord(
+        at_ms=clock.wall_ms(),
+        verb=verb,
+        node=call.node if call else front.facts.node,
+        pod_ref=call.pod_ref if isinstance(call, AddCall) else None,
+        pools=call.pools if isinstance(call, (AddCall, CheckCall, StatusCall)) else (),
+        container_id=call.container_id if isinstance(call, (AddCall, DelCall, CheckCall)) else None,
+        ifname=call.ifname if isinstance(call, (AddCall, DelCall, CheckCall)) else None,
+        code=code,
+        took_ms=(clock.monotonic_s() - progress.began_s) * 1000,
+        request_id=progress.request_id,
+        spooled=progress.is_spooled,
+    )
+    front.calls.note(record)
+    if code:
+        fields = {"verb": verb, "code": code, "node": record.node, "request_id": record.request_id}
+        _log.info("CNI call refused: %s", msg, extra=fields)
