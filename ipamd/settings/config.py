@@ -30,6 +30,8 @@ class Config:
     tls_ca: Path | None
     cluster: str | None
     insecure: bool
+    spool_dir: Path
+    del_policy: str
     log_format: str
     log_level: str
     raft_min_timeout_ms: int
@@ -53,3 +55,25 @@ class Config:
     def full_name(self, name: str) -> str:
         """A node of this host as all clusters that share the server know it: with `cluster` before it."""
         return name if self.cluster is None else f"{self.cluster}:{name}"
+
+
+@dataclass(frozen=True)
+class AgentConfig:
+    """The settings of one start of an agent."""
+
+    config: Path | None
+    server: tuple[str, ...]
+    token_file: Path | None
+    tls_ca: Path | None
+    socket: Path
+    spool_dir: Path
+    node_name: str
+    cluster: str | None
+    del_policy: str
+    log_format: str
+    log_level: str
+
+    @property
+    def full_name(self) -> str:
+        """The node as all clusters that share the servers know it: with `cluster` before it."""
+        return self.node_name if self.cluster is None else f"{self.cluster}:{self.node_name}"

@@ -7,14 +7,24 @@ from typing import TypeVar
 
 import click
 
+from ipamd.settings.agent import AGENT_TABLE
 from ipamd.settings.table import TABLE, Setting
 
 F = TypeVar("F", bound=Callable[..., object])
 
 
 def settings_options(function: F) -> F:
-    """Give a click command one option for each setting."""
-    for setting in reversed(TABLE):
+    """Give a click command one option for each setting of a server."""
+    return _options(TABLE, function)
+
+
+def agent_options(function: F) -> F:
+    """The same for those of an agent."""
+    return _options(AGENT_TABLE, function)
+
+
+def _options(table: tuple[Setting, ...], function: F) -> F:
+    for setting in reversed(table):
         function = _option(setting)(function)
     return function
 

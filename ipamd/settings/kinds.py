@@ -12,13 +12,18 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from ipamd.core.definition import DefinitionError, check_reclaim
 
 MAX_SOCKET_PATH_BYTES = 107
 """What fits into sockaddr_un beside its closing NUL (unix(7))."""
+
+API_PORT = 7480
+"""Where the HTTP API listens by default."""
+
+T = TypeVar("T")
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,127}")
 _TRUE = frozenset({"true", "yes", "on", "1"})
@@ -141,6 +146,26 @@ def _url(value: object) -> str:
     return text.rstrip("/")
 
 
+def _server(value: object) -> str:
+    """A URL whose port may be left out."""
+    text = _text(value)
+    try:
+        parts = urlsplit(text)
+        bare = parts.hostname is not None and parts.port is None
+    except ValueError as error:
+        raise ValueError("is not a URL of the form https://HOST:PORT") from error
+    return _url(
+        f"{parts.scheme}://{parts.netloc.rstrip(':')}:{API_PORT}" if bare and not parts.path.strip("/") else text
+    )
+
+
+def _servers(value: object) -> tuple[str, ...]:
+    items = value.replace(",", " ").split() if isinstance(value, str) else value
+    if not isinstance(items, (list, tuple)) or not items:
+        raise ValueError("is no list of URLs")
+    return tuple(dict.fromkeys(_named(_server, item) for item in items))
+
+
 def _peer(value: object) -> Peer:
     name, equals, rest = _text(value).partition("=")
     raft, comma, url = rest.partition(",")
@@ -153,13 +178,13 @@ def _peers(value: object) -> tuple[Peer, ...]:
     items = value.split() if isinstance(value, str) else value
     if not isinstance(items, (list, tuple)) or not items:
         raise ValueError("is no list of NAME=RAFT_HOST:PORT,URL")
-    return tuple(_named_peer(item) for item in items)
+    return tuple(_named(_peer, item) for item in items)
 
 
-def _named_peer(item: object) -> Peer:
+def _named(read: Callable[[object], T], item: object) -> T:
     """One of a list: what is wrong with it names it."""
     try:
-        return _peer(item)
+        return read(item)
     except ValueError as problem:
         raise ValueError(f"has {item!r}, which {problem}") from None
 
@@ -207,6 +232,7 @@ SOCKET_PATH = Kind("PATH", _socket_path)
 NAME = Kind("NAME", _name)
 ENDPOINT = Kind("HOST:PORT", _endpoint)
 URL = Kind("URL", _url)
+SERVERS = Kind("URL", _servers, is_list=True)
 PEERS = Kind("NAME=RAFT_HOST:PORT,URL", _peers, is_list=True)
 RECLAIM = Kind("never|after:SECONDS", _reclaim)
 FLAG = Kind("BOOLEAN", _flag, is_flag=True)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import difflib
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ipamd.core.model import Settings
-from ipamd.settings.config import Config
-from ipamd.settings.rules import Host, Named, completed, mistakes_between
+from ipamd.settings.agent import AGENT_TABLE
+from ipamd.settings.config import AgentConfig, Config
+from ipamd.settings.rules import Host, Named, completed, completed_agent, mistakes_between, mistakes_of_agent
 from ipamd.settings.table import TABLE, Setting
 
-__all__ = ["Host", "SettingsError", "load"]
+__all__ = ["Host", "SettingsError", "load", "load_agent"]
+
+Table = tuple[Setting, ...]
 
 MAX_FILE_BYTES = 1 << 20
 
@@ -34,39 +37,58 @@ class _Given(NamedTuple):
 
 def load(flags: Mapping[str, object], environ: Mapping[str, str], host: Host) -> Config:
     """The settings of this start; `flags` by field name, None where not given. Raises SettingsError."""
+    values = _values(TABLE, flags, environ, lambda given: mistakes_between(given, host))
+    complete = {name.replace("-", "_"): value for name, value in completed(values, host).items()}
+    own: dict[str, Any] = {field.name: complete.get(field.name) for field in fields(Config)}
+    own["first"] = Settings(**{field.name: complete[field.name] for field in fields(Settings)})
+    return Config(**own)
+
+
+def load_agent(flags: Mapping[str, object], environ: Mapping[str, str], host: Host) -> AgentConfig:
+    """The same for an agent."""
+    values = _values(AGENT_TABLE, flags, environ, lambda given: mistakes_of_agent(given, host))
+    complete = {name.replace("-", "_"): value for name, value in completed_agent(values, host).items()}
+    own: dict[str, Any] = {field.name: complete.get(field.name) for field in fields(AgentConfig)}
+    return AgentConfig(**own)
+
+
+def _values(
+    table: Table, flags: Mapping[str, object], environ: Mapping[str, str], rules: Callable[[Named], list[str]]
+) -> dict[str, Any]:
+    """What was given, or is the default, of each setting, by name. Raises SettingsError."""
     mistakes: list[str] = []
-    given = {setting.name: _Given(setting.default, "default") for setting in TABLE if setting.default is not None}
-    strong = _from_environment(environ) | _from_flags(flags)
+    given = {setting.name: _Given(setting.default, "default") for setting in table if setting.default is not None}
+    strong = _from_environment(table, environ) | _from_flags(table, flags)
     if path := strong.get("config"):
-        given |= _from_file(Path(str(path.value)), mistakes)
-    values = _read(given | strong, mistakes)
-    _check_relations(values, given | strong, host, mistakes)
+        given |= _from_file(table, Path(str(path.value)), mistakes)
+    values = _read(table, given | strong, mistakes)
+    mistakes += rules(_named(values, given | strong))
     if mistakes:
         raise SettingsError(mistakes)
-    return _config(values, host)
+    return values
 
 
-def _from_environment(environ: Mapping[str, str]) -> dict[str, _Given]:
+def _from_environment(table: Table, environ: Mapping[str, str]) -> dict[str, _Given]:
     """An empty variable counts as not set: that is what compose files and unit files make of an absent one."""
     return {
         setting.name: _Given(environ[setting.variable], f"environment {setting.variable}")
-        for setting in TABLE
+        for setting in table
         if environ.get(setting.variable)
     }
 
 
-def _from_flags(flags: Mapping[str, object]) -> dict[str, _Given]:
+def _from_flags(table: Table, flags: Mapping[str, object]) -> dict[str, _Given]:
     return {
         setting.name: _Given(flags[setting.field], f"flag {setting.flag}")
-        for setting in TABLE
+        for setting in table
         if flags.get(setting.field) not in (None, ())
     }
 
 
-def _from_file(path: Path, mistakes: list[str]) -> dict[str, _Given]:
+def _from_file(table: Table, path: Path, mistakes: list[str]) -> dict[str, _Given]:
     source = f"file {path}"
     found = _read_toml(path, mistakes)
-    known = {setting.name: setting for setting in TABLE if setting.name != "config"}
+    known = {setting.name: setting for setting in table if setting.name != "config"}
     mistakes += [_unknown(key, known, source) for key in found if key not in known]
     return {key: _Given(value, source) for key, value in found.items() if key in known}
 
@@ -91,10 +113,10 @@ def _unknown(key: str, known: Mapping[str, Setting], source: str) -> str:
     return f"{key}: there is no such setting ({source})" + (f"; did you mean {near[0]}?" if near else "")
 
 
-def _read(given: Mapping[str, _Given], mistakes: list[str]) -> dict[str, Any]:
+def _read(table: Table, given: Mapping[str, _Given], mistakes: list[str]) -> dict[str, Any]:
     """Typed values by name; what cannot be read becomes a mistake and is left out."""
     values: dict[str, Any] = {}
-    for setting in TABLE:
+    for setting in table:
         if setting.name in given:
             value, source = given[setting.name]
             try:
@@ -109,17 +131,10 @@ def _shown(value: object) -> str:
     return text if len(text) <= 200 else f"{text[:200]}..."
 
 
-def _check_relations(values: Mapping[str, Any], given: Mapping[str, _Given], host: Host, mistakes: list[str]) -> None:
+def _named(values: Mapping[str, Any], given: Mapping[str, _Given]) -> Named:
     """A rule is checked only where all that it compares could be read."""
 
     def text(name: str) -> str:
         return f"{name} {values[name]} ({given[name].source})"
 
-    mistakes += mistakes_between(Named(values, given.keys() - values.keys(), text), host)
-
-
-def _config(values: Mapping[str, Any], host: Host) -> Config:
-    complete = {name.replace("-", "_"): value for name, value in completed(values, host).items()}
-    own: dict[str, Any] = {field.name: complete.get(field.name) for field in fields(Config)}
-    own["first"] = Settings(**{field.name: complete[field.name] for field in fields(Settings)})
-    return Config(**own)
+    return Named(values, given.keys() - values.keys(), text)

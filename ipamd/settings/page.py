@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ipamd.settings.agent import AGENT_TABLE
 from ipamd.settings.table import TABLE, Section, Setting
 
-_HEAD = """# Settings of `ipamd serve`
+_HEAD = """# Settings of `ipamd serve` and `ipamd agent`
 
-<!-- Made from the table in ipamd/settings/table.py by `python -m ipamd.settings`; edit that. -->
+<!-- Made from the tables in ipamd/settings by `python -m ipamd.settings`; edit that. -->
 
-`ipamd serve` needs none of them, but a name inside a container. Each has one name and comes from, weakest first: the
-built-in default, the TOML file named by `config`, the environment, the command line. In the file the name is the key
+`ipamd serve` needs none of them, but a name inside a container; `ipamd agent` needs `server`. Each has one name and
+comes from, weakest first: the built-in default, the TOML file named by `config`, the environment, the command line. In the file the name is the key
 (`data-dir = "/srv/ipamd"`), in the environment it is `IPAMD_DATA_DIR`, on the command line `--data-dir`. An unknown key
 of the file is a mistake; an unknown variable is not looked at, an empty one counts as not set. On the command line a
 boolean is switched off by `--no-NAME`, and what is a list is given once for each item; in the environment its items
@@ -28,6 +29,7 @@ _NOTES = {
     " both.\n\nKept, but without effect until there is a node agent: `reclaim`, `node-lost-s`, `evidence-grace-s`;"
     " until there are the dialects of whereabouts and host-local: `inline-pools`.\n",
     Section.TIMING: "",
+    Section.AGENT: "Of `ipamd agent`, which has these and no others.\n",
 }
 
 
@@ -38,7 +40,7 @@ def page() -> str:
 
 def _sections() -> Iterator[str]:
     for section in Section:
-        rows = [_row(setting) for setting in TABLE if setting.section is section]
+        rows = [_row(setting) for setting in (*TABLE, *AGENT_TABLE) if setting.section is section]
         table = ["| setting | value | default | meaning |", "|---|---|---|---|", *rows]
         yield "\n".join([f"## {section}\n", *([_NOTES[section]] if _NOTES[section] else []), *table, ""])
 

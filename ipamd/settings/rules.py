@@ -25,8 +25,25 @@ class Named(NamedTuple):
 
 
 def mistakes_between(given: Named, host: Host) -> list[str]:
-    """The sentences of all broken rules."""
+    """The sentences of all broken rules of a server."""
     return [sentence for rule in _RULES for sentence in rule(given, host)]
+
+
+def mistakes_of_agent(given: Named, host: Host) -> list[str]:
+    """The sentences of all broken rules of an agent."""
+    found = [] if "node-name" in given.values or "node-name" in given.unread else _host_as_node(host)
+    if "server" not in given.values and "server" not in given.unread:
+        found.append("server: must be given, once for each server (--server https://HOST:7480)")
+    return found
+
+
+def _host_as_node(host: Host) -> list[str]:
+    """An agent has no other name than its node's."""
+    if host.is_container:
+        return ["node-name: must be given (--node-name NAME) inside a container, whose host name changes"]
+    if host.name.startswith("localhost"):
+        return [f"node-name: must be given, because {host.name!r} tells no host from another"]
+    return [mistake.replace("member-name", "node-name", 1) for mistake in _host_name(host)]
 
 
 def _names(given: Named, host: Host) -> list[str]:
@@ -157,8 +174,14 @@ def completed(values: Mapping[str, Any], host: Host) -> dict[str, Any]:
         "advertise-url": own.url if own else f"{scheme}://{listen}",
         "advertise-raft": own.raft if own else raft,
         "raft-fallback-ms": values["raft-max-timeout-ms"],
+        "spool-dir": values["data-dir"] / "spool",
     }
     return {**follow, **values}
+
+
+def completed_agent(values: Mapping[str, Any], host: Host) -> dict[str, Any]:
+    """The same for an agent."""
+    return {"node-name": host.name, **values}
 
 
 _TLS = ("tls-cert", "tls-key", "tls-ca")

@@ -22,6 +22,7 @@ class Section(StrEnum):
     CLUSTER = "Several servers"
     FIRST = "A new cluster's first values"
     TIMING = "Time-outs"
+    AGENT = "The agent"
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,19 @@ def _first_values() -> tuple[Setting, ...]:
     )
 
 
+DEL_POLICY = Setting(
+    "del-policy",
+    kinds.choice("spool", "error"),
+    "spool",
+    "What becomes of a DEL that the cluster cannot take within half a second: kept on the disk, a success for its"
+    " caller, and delivered later; or error code 11, so that the pod is not removed until it can.",
+)
+
+LOGGING = (
+    Setting("log-format", kinds.choice("json", "text"), "json", "One JSON object a line, or text for people."),
+    Setting("log-level", kinds.choice("debug", "info", "warning", "error"), "info", "The least severe lines to log."),
+)
+
 TABLE: tuple[Setting, ...] = (
     Setting("config", kinds.PATH, None, "A TOML file with settings.", default_note="no file"),
     Setting("data-dir", kinds.PATH, "/var/lib/ipamd", "Where the server keeps its state; made with mode 0700."),
@@ -145,8 +159,15 @@ TABLE: tuple[Setting, ...] = (
         "Listen beyond loopback without TLS, and on loopback to peers without; tokens are then switched off, with a"
         " warning at each start.",
     ),
-    Setting("log-format", kinds.choice("json", "text"), "json", "One JSON object a line, or text for people."),
-    Setting("log-level", kinds.choice("debug", "info", "warning", "error"), "info", "The least severe lines to log."),
+    Setting(
+        "spool-dir",
+        kinds.PATH,
+        None,
+        "Where DELs are kept that the cluster cannot take now. It must outlive a reboot: no tmpfs.",
+        default_note="`spool` in `data-dir`",
+    ),
+    DEL_POLICY,
+    *LOGGING,
     Setting(
         "peer",
         kinds.PEERS,
