@@ -6,14 +6,14 @@ import ssl
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import aiohttp
 import msgspec
 
 from ipamd.api.between import BYTES, PREFIX, Result, decode_results, encode_items
+from ipamd.api.client import CONNECT_S, UNREACHED, Sent, open_session, why
 from ipamd.api.forwarding import Forwarder
-from ipamd.api.intake import DEFAULT_DEADLINE_S
 from ipamd.core.codec import CodecError
 from ipamd.core.entries import Item
 from ipamd.core.model import Member
@@ -21,10 +21,6 @@ from ipamd.core.ports import Answer, Unavailable
 from ipamd.errors import ERRORS, ApiError
 from ipamd.service.ports import Glimpse
 
-CONNECT_S = 1.0
-"""A host behind a black hole costs no more."""
-
-_KEEP_S = 30.0
 _DEFINITE = range(400, 500)
 
 Trust = Callable[[str | None], ssl.SSLContext | None]
@@ -127,11 +123,11 @@ class HttpPeers:
         try:
             async with self._opened().request(
                 method, url, data=body, headers=headers, timeout=limit, ssl=self._trust(None) or True,
-                allow_redirects=False, trace_request_ctx=_Sent(),
+                allow_redirects=False, trace_request_ctx=Sent(),
             ) as answer:  # fmt: skip
                 got = _Got(answer.status, answer.headers.get("Ipamd-Index", ""), await answer.read())
         except (aiohttp.ClientError, OSError) as error:
-            raise Unavailable(f"{url} gave no answer: {_why(error)}", "unknown") from None
+            raise Unavailable(f"{url} gave no answer: {why(error)}", "unknown") from None
         if got.status in _DEFINITE:
             said = _problem(got)
             raise ApiError(said.code if said.code in ERRORS else "internal", said.detail)
@@ -145,19 +141,19 @@ class HttpPeers:
 
     async def _ask(self, asked: _Asked, timeout_s: float) -> _Got:
         """One exchange. Raises Unavailable, which says whether the other one may have acted on it."""
-        member, sent = asked.member, _Sent()
+        member, sent = asked.member, Sent()
         try:
             got = await self._exchange(asked, timeout_s, sent)
-        except (aiohttp.ClientConnectorError, aiohttp.InvalidURL, aiohttp.ConnectionTimeoutError) as error:
-            raise Unavailable(f"{member.name} at {member.api} is not reached: {_why(error)}", "none") from None
+        except UNREACHED as error:
+            raise Unavailable(f"{member.name} at {member.api} is not reached: {why(error)}", "none") from None
         except (aiohttp.ClientError, OSError) as error:
             outcome: Literal["none", "unknown"] = "unknown" if sent.head else "none"
-            raise Unavailable(f"{member.name} gave no answer: {_why(error)}", outcome) from None
+            raise Unavailable(f"{member.name} gave no answer: {why(error)}", outcome) from None
         if got.status != 200:
             raise _refusal(member, got)
         return got
 
-    async def _exchange(self, asked: _Asked, timeout_s: float, sent: _Sent) -> _Got:
+    async def _exchange(self, asked: _Asked, timeout_s: float, sent: Sent) -> _Got:
         limit = aiohttp.ClientTimeout(total=timeout_s, sock_connect=min(CONNECT_S, timeout_s))
         async with self.open(asked.member, asked.method, asked.path, limit, body=asked.body, sent=sent) as answer:
             return _Got(answer.status, answer.headers.get("Ipamd-Index", ""), await answer.read())
@@ -171,7 +167,7 @@ class HttpPeers:
         limit: aiohttp.ClientTimeout,
         *,
         body: bytes | None = None,
-        sent: _Sent | None = None,
+        sent: Sent | None = None,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """A request between members, until its body is read. Raises what aiohttp raises."""
         headers = {"Content-Type": BYTES}
@@ -185,32 +181,14 @@ class HttpPeers:
             timeout=limit,
             ssl=self._trust(member.name) or True,
             allow_redirects=False,
-            trace_request_ctx=sent or _Sent(),
+            trace_request_ctx=sent or Sent(),
         ) as answer:
             yield answer
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
-            trace = aiohttp.TraceConfig()
-            trace.on_request_headers_sent.append(_note_sent)
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_S),
-                trace_configs=[trace],
-                timeout=aiohttp.ClientTimeout(total=DEFAULT_DEADLINE_S),
-                auto_decompress=False,
-                cookie_jar=aiohttp.DummyCookieJar(),
-            )
+            self._session = open_session()
         return self._session
-
-
-class _Sent:
-    """Whether anything of a request went out: until then the other side cannot have acted on it."""
-
-    head = False
-
-
-async def _note_sent(_session: aiohttp.ClientSession, context: Any, _parameters: Any) -> None:
-    context.trace_request_ctx.head = True
 
 
 def _refusal(member: Member, got: _Got) -> Unavailable:
@@ -231,9 +209,3 @@ def _cluster(got: _Got) -> Cluster:
         return msgspec.json.decode(got.body, type=Cluster)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise Unavailable(f"what answers is no member that this program knows: {error}", "unknown") from None
-
-
-def _why(error: BaseException) -> str:
-    if isinstance(error, TimeoutError):
-        return "timed out"
-    return str(error) or type(error).__name__

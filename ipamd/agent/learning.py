@@ -1,0 +1,91 @@
+"""Owns keeping the list of servers up to date: the cluster says who its members are, and that is remembered."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import msgspec
+
+from ipamd.agent.upstream import Upstream
+from ipamd.core.ports import Unavailable
+from ipamd.service.background import Background
+from ipamd.service.ports import Clock
+from ipamd.service.wire import Asked
+
+EVERY_S: Final = 30.0
+AGAIN_S: Final = 2.0
+"""How soon it is asked again where nobody answered."""
+
+_PATIENCE_S: Final = 5.0
+_ASKED: Final = Asked("GET", "/v1/cluster?stale=ok", {"Accept": "application/json"})
+
+_log = logging.getLogger("ipamd.agent")
+
+Keep = Callable[[str, Sequence[str]], None]
+"""Remembers the cluster's id and its members' URLs for the next start."""
+
+
+class _Member(msgspec.Struct):
+    api: str = ""
+
+
+class _Cluster(msgspec.Struct):
+    cluster_id: str | None = None
+    members: tuple[_Member, ...] = ()
+
+
+class Learning(Background):
+    """Asks every half minute who the members are; that also keeps a connection warm."""
+
+    def __init__(self, upstream: Upstream, clock: Clock, keep: Keep, cluster_id: str | None = None) -> None:
+        """`cluster_id`: that of the last start."""
+        super().__init__()
+        self._upstream, self._clock, self._keep = upstream, clock, keep
+        self.cluster_id = cluster_id
+        self._said: str | None = None
+
+    async def _run(self) -> None:
+        while True:
+            is_answered = await self.look()
+            await asyncio.sleep(EVERY_S if is_answered else AGAIN_S)
+
+    async def look(self) -> bool:
+        """Ask once; whether somebody answered."""
+        try:
+            said = await self._upstream.ask(_ASKED, self._clock.monotonic_s() + _PATIENCE_S)
+        except Unavailable as error:
+            return self._in_vain(error.detail)
+        if said.status != 200:
+            return self._in_vain(f"a server answered with status {said.status}: is the token that of this node?")
+        try:
+            cluster = msgspec.json.decode(said.body, type=_Cluster)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return self._in_vain("what answers is no server that this program knows")
+        if self._said is not None:
+            _log.info("the cluster answers again")
+            self._said = None
+        self._take(cluster)
+        return True
+
+    def _take(self, cluster: _Cluster) -> None:
+        if cluster.cluster_id is None:
+            return
+        is_new = cluster.cluster_id != self.cluster_id
+        if is_new and self.cluster_id is not None:
+            _log.warning(
+                "the servers are of another cluster than before: %s, not %s", cluster.cluster_id, self.cluster_id
+            )
+        self.cluster_id = cluster.cluster_id
+        if self._upstream.servers.learn(member.api for member in cluster.members) or is_new:
+            servers = self._upstream.servers.told
+            _log.info("the cluster has %s members", len(servers), extra={"servers": list(servers)})
+            self._keep(self.cluster_id, servers)
+
+    def _in_vain(self, why: str) -> bool:
+        if self._said is None:
+            _log.warning("the cluster does not answer: %s", why)
+            self._said = why
+        return False

@@ -1,0 +1,105 @@
+"""Owns the way of a request to the cluster: one server after the other, until one has a definite answer or time ends.
+
+A request that changes something carries one key to all of them, so that it is carried out once however many were asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from ipamd.agent.servers import Servers
+from ipamd.core.ports import Unavailable
+from ipamd.service.ports import Clock, Random
+from ipamd.service.wire import Asked, Said, Transport
+
+_PAUSE_S: Final = (0.05, 0.1, 0.2)
+"""How long to wait when all servers were asked in vain, the first time, the second, ..."""
+
+_LEAST_S: Final = 0.02
+"""With less time left nobody is asked any more."""
+
+_SHORT_S: Final = 1.0
+_KEY_BYTES: Final = 16
+
+Wanted = Callable[[Said], bool]
+
+
+class NoAnswer(Unavailable):
+    """No server had the answer that was wanted. `said`: the last that one had instead."""
+
+    said: Said | None = None
+
+
+class Upstream:
+    """The cluster, as one. Used in one loop."""
+
+    def __init__(self, transport: Transport, servers: Servers, *, clock: Clock, random: Random) -> None:
+        self._transport, self.servers, self._clock, self._random = transport, servers, clock, random
+        self.index = 0
+        """The highest log index that a server has named."""
+
+        self.heard_s: float | None = None
+        """When a server answered last, on the clock's monotonic scale."""
+
+    async def ask(
+        self, asked: Asked, deadline_s: float, *, wanted: Wanted = lambda said: not said.is_passing, once: bool = False
+    ) -> Said:
+        """An answer that is wanted. `once`: a round of all servers is enough if somebody answers. Raises NoAnswer."""
+        asked = self._keyed(asked)
+        failures: dict[str, str] = {}
+        last, unknown, rounds = None, False, 0
+        while True:
+            for url, others in self._round():
+                left_s = deadline_s - self._clock.monotonic_s()
+                if left_s < _LEAST_S:
+                    break
+                try:
+                    said = await self._try(url, asked, left_s, others)
+                except Unavailable as error:
+                    failures[url] = error.detail
+                    unknown |= error.outcome == "unknown"
+                    self.servers.failed(url)
+                    continue
+                if wanted(said):
+                    return said
+                last, failures[url] = said, f"status {said.status}"
+                self.servers.failed(url)
+            pause_s = _PAUSE_S[min(rounds, len(_PAUSE_S) - 1)]
+            rounds += 1
+            if (once and last is not None) or self._clock.monotonic_s() + pause_s + _LEAST_S > deadline_s:
+                raise _no_answer(failures, last, unknown=unknown)
+            await asyncio.sleep(pause_s)
+
+    def _round(self) -> list[tuple[str, int]]:
+        """All servers, with how many come after each."""
+        order = self.servers.order()
+        return [(url, len(order) - place - 1) for place, url in enumerate(order)]
+
+    async def _try(self, url: str, asked: Asked, left_s: float, others: int) -> Said:
+        """One server. While there are others it has half of the time, so that a dead one does not take all of it."""
+        share_s = left_s / 2 if others else left_s
+        told_s = share_s if share_s >= _SHORT_S else left_s
+        headed = asked.saying(Ipamd_Deadline_Ms=str(max(1, int(told_s * 1000))))
+        said = await self._transport.exchange(url, headed, share_s)
+        self.heard_s = self._clock.monotonic_s()
+        self.index = max(self.index, said.index)
+        if asked.mark is not None and said.headers.get("Content-Type") != asked.mark and not said.is_passing:
+            raise Unavailable(f"what answers there is no server of ipamd (status {said.status})", "none")
+        return said
+
+    def _keyed(self, asked: Asked) -> Asked:
+        if asked.method == "GET" or "Idempotency-Key" in asked.headers:
+            return asked
+        return asked.saying(Idempotency_Key=self._random(_KEY_BYTES).hex())
+
+
+def _no_answer(failures: dict[str, str], last: Said | None, *, unknown: bool) -> NoAnswer:
+    if failures:
+        detail = "no answer from " + ", ".join(f"{url} ({why})" for url, why in failures.items())
+    else:
+        detail = "no time was left to ask a server"
+    error = NoAnswer(detail, "unknown" if unknown else "none")
+    error.said = last
+    return error

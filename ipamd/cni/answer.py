@@ -1,0 +1,28 @@
+"""Owns reading an error object that a server wrote, for those who pass it on."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+
+class ErrorSaid(NamedTuple):
+    """What an error object says."""
+
+    code: int
+    msg: str
+
+
+class _Shape(msgspec.Struct):
+    code: int = 0
+    msg: str = ""
+
+
+def read_error(body: bytes) -> ErrorSaid:
+    """Code and sentence of an error object; code 11 where it is none."""
+    try:
+        found = msgspec.json.decode(body, type=_Shape)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return ErrorSaid(11, "")
+    return ErrorSaid(found.code or 11, found.msg)
