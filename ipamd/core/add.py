@@ -33,6 +33,7 @@ from ipamd.core.model import (
 )
 from ipamd.core.outcomes import Code, Grant, Granted, GrantedAddress, Outcome, Refused
 from ipamd.core.requested import Place, check_requested, place_requested
+from ipamd.core.takeover import refuse_contested
 
 MAX_POD_UIDS = 8
 """How many pod uids a reservation remembers."""
@@ -70,6 +71,9 @@ def add(draft: Draft, command: Add) -> Outcome:
     late = _refuse_late(draft, command, start, founds)
     if late is not None:
         return late
+    contested = _refuse_contested(draft, command, founds)
+    if contested is not None:
+        return contested
     plans = _plan(draft, command, founds)
     if isinstance(plans, Refused):
         return plans
@@ -137,6 +141,17 @@ def _refuse_late(draft: Draft, command: Add, start: Start | None, founds: list[_
         if found.reservation and command.pod_uid and command.pod_uid in found.reservation.pod_uids[:-1]:
             detail = f"pod {command.pod_ref} was re-created since: uid {command.pod_uid} is not its newest"
             return Refused(Code.LATE, detail, found.pool.name)
+    return None
+
+
+def _refuse_contested(draft: Draft, command: Add, founds: list[_Found]) -> Refused | None:
+    if command.owner is None:
+        return None
+    for found in founds:
+        if found.reservation is not None and found.mine is not None:
+            refused = refuse_contested(draft, command.owner, found.pool, found.reservation, found.mine)
+            if refused is not None:
+                return refused
     return None
 
 
@@ -235,7 +250,7 @@ def _bind(draft: Draft, command: Add, start: Start | None, found: _Found, reserv
     if mine is None:
         return _new(draft, command, reservation, start, None)
     if _started_before(start, owner, mine):
-        return replace(mine, generation=mine.generation + 1)
+        return replace(mine, generation=mine.generation + 1, bound_index=draft.stamp.log_index)
     since_ms = mine.since_ms if mine.owner is not None else now_ms
     return replace(
         mine,
@@ -245,6 +260,7 @@ def _bind(draft: Draft, command: Add, start: Start | None, found: _Found, reserv
         since_ms=since_ms if _same_place(mine.owner, owner) else now_ms,
         hold_until_log_ms=None,
         suspect=False,
+        bound_index=draft.stamp.log_index,
     )
 
 
@@ -261,6 +277,7 @@ def _new(
         draft.view.generation_floor(reservation.pool_id) + 1,
         draft.stamp.wall_ms,
         hold_until_log_ms,
+        bound_index=draft.stamp.log_index,
     )
 
 

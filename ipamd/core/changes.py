@@ -19,12 +19,14 @@ from ipamd.core.model import (
     Cursor,
     Event,
     GenerationFloor,
+    MassSilence,
     Member,
     Node,
     Pool,
     Quarantine,
     Reservation,
     Settings,
+    Sighting,
     Token,
     Tombstone,
 )
@@ -46,6 +48,8 @@ Record = (
     | Token
     | Cluster
     | Member
+    | Sighting
+    | MassSilence
 )
 
 
@@ -58,8 +62,9 @@ class Put:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """Remove a record, given as it is stored. A Pool: its ranges, cursors and floor go with it.
+    """Remove a record, given as it is stored.
 
+    A Pool: its ranges, cursors and floor go with it. An Attachment: its sighting goes with it.
     What cools keeps the id of a pool that is gone: the address still waits in its space.
     """
 

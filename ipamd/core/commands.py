@@ -94,6 +94,12 @@ class ReclaimCause(StrEnum):
 
     GC = "gc"
     NODE_RELEASE = "node_release"
+    SUSPECT_RELEASE = "suspect_release"
+    """Frees what is still suspect when it is carried out: bound before its node's newest boot, not seen since."""
+
+    LOST = "lost"
+    """Frees what a lost node holds, where `reclaim` says so and its time has passed, unless mass silence stands."""
+
     POOL_DELETE = "pool_delete"
     """Frees for good, what is held or pinned too."""
 
@@ -278,6 +284,65 @@ class TakeDigest:
     origin: Origin
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One binding, as a node looked at it. `cni_network` fills in what an import did not know."""
+
+    attachment_id: int
+    generation: int
+    alive: bool | None
+    cni_network: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a node saw of its own attachments; those whose sighting stays as it is may be left out.
+
+    `index` is the log index that the node knew before it looked: what was bound later is not judged. `boot_id` None:
+    somebody else speaks of the node (`node sync`), who may add life and never takes it away.
+    """
+
+    origin: Origin
+    node: str
+    boot_id: str | None
+    index: int
+    seen: tuple[Seen, ...] = ()
+    spooled: int = 0
+    conflicts: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SilentNode:
+    """A node that the leader heard last at `since_ms` (wall clock), too long ago."""
+
+    node: str
+    since_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class LoseNodes:
+    """Count nodes as lost. `doubtful` are others that are silent too, not for so long yet."""
+
+    origin: Origin
+    silent: tuple[SilentNode, ...]
+    doubtful: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FindNodes:
+    """Lost nodes are heard again."""
+
+    origin: Origin
+    nodes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfirmSilence:
+    """An operator confirms that the nodes lost so far are lost: mass silence ends, what waits for it goes on."""
+
+    origin: Origin
+
+
 Command = (
     Add
     | Del
@@ -300,6 +365,10 @@ Command = (
     | RemoveMember
     | BindMember
     | TakeDigest
+    | Report
+    | LoseNodes
+    | FindNodes
+    | ConfirmSilence
 )
 
 KINDS: dict[int, type[Command]] = {
@@ -324,6 +393,10 @@ KINDS: dict[int, type[Command]] = {
     19: RemoveMember,
     20: BindMember,
     21: TakeDigest,
+    30: Report,
+    31: LoseNodes,
+    32: FindNodes,
+    33: ConfirmSilence,
 }
 
 VERSION = 1

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ipamd.core import admin, members, nodes, pools, release
+from ipamd.core import admin, lost, members, nodes, pools, release, reports
 from ipamd.core.add import add
+from ipamd.core.boots import suspect_older
 from ipamd.core.changes import Change
 from ipamd.core.commands import (
     Add,
@@ -15,14 +16,17 @@ from ipamd.core.commands import (
     BindMember,
     ChangeSettings,
     Command,
+    ConfirmSilence,
     CreatePool,
     Del,
     DropPool,
     DropToken,
     Expire,
+    FindNodes,
     ForgetNode,
     Found,
     LiftQuarantine,
+    LoseNodes,
     Origin,
     PromoteMember,
     PutToken,
@@ -31,6 +35,7 @@ from ipamd.core.commands import (
     RemoveMember,
     RenameNode,
     ReplacePool,
+    Report,
     SetQuarantine,
     TakeDigest,
 )
@@ -48,7 +53,10 @@ SYSTEM = Origin("system", "")
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a command answers and what it wants written, in order. Refused: nothing."""
+    """What a command answers and what it wants written, in order.
+
+    Refused: nothing, but for what was found out on the way and is told (a contested takeover).
+    """
 
     outcome: Outcome
     changes: tuple[Change, ...]
@@ -77,6 +85,10 @@ _DECIDERS: Mapping[type[Command], Callable[[Draft, Any], Outcome]] = {
     RemoveMember: members.remove_member,
     BindMember: members.bind_member,
     TakeDigest: lambda _draft, _command: Done(),  # the state machine looks at what is behind it
+    Report: reports.report,
+    LoseNodes: lost.lose_nodes,
+    FindNodes: lost.find_nodes,
+    ConfirmSilence: lost.confirm_silence,
     Expire: lambda _draft, _command: Done(),  # what is due ends before the first command of every entry
 }
 
@@ -85,8 +97,9 @@ def decide(view: View, command: Command, stamp: Stamp) -> Decision:
     """What a command does to the state that a view shows."""
     draft = Draft(view, stamp, command.origin)
     outcome = _DECIDERS[type(command)](draft, command)
-    if isinstance(outcome, Refused):
+    if isinstance(outcome, Refused) and not draft.stands:
         return Decision(outcome, (), view.last_id, view.last_event)
+    suspect_older(draft)
     return Decision(outcome, tuple(draft.changes), draft.last_id, draft.last_event)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ipamd.core.addresses import Address
 from ipamd.core.changes import Change, Drop, Occupy, Put, Record, Vacate
 from ipamd.core.commands import CallStart, Origin
@@ -28,6 +30,12 @@ class Draft:
         self.last_event = view.last_event
         self._floors: dict[int, int] = {}
         self._lifted: set[tuple[str, Address]] = set()
+        self._nodes: dict[str, Node] = {}
+        self.booted: list[str] = []
+        """Nodes that were heard from a new boot, not their first."""
+
+        self.stands = False
+        """What is written stands although the command is refused: it is no part of what was asked for."""
 
     def new_id(self) -> int:
         """An id that no record ever had."""
@@ -97,10 +105,27 @@ class Draft:
             )
         )
 
-    def meet_node(self, name: str) -> None:
+    def node(self, name: str) -> Node | None:
+        """A node as this decision leaves it."""
+        return self._nodes.get(name) or self.view.node(name)
+
+    def put_node(self, node: Node) -> Node:
+        """Write a node, and know it so from here on."""
+        self._nodes[node.name] = node
+        self.put(node)
+        return node
+
+    def meet_node(self, name: str) -> Node:
         """Remember a node that calls for the first time."""
-        if self.view.node(name) is None:
-            self.put(Node(name, self.stamp.wall_ms))
+        return self.node(name) or self.put_node(Node(name, self.stamp.wall_ms))
+
+    def hear_node(self, name: str) -> Node:
+        """A node gives a sign of life: one that was lost is back."""
+        node = self.meet_node(name)
+        if node.lost_log_ms is None:
+            return node
+        self.event(EventKind.NODE_BACK, node=name)
+        return self.put_node(replace(node, lost_log_ms=None, silent_since_ms=None, back_log_ms=self.stamp.log_ms))
 
     def start(self, node: str, call: CallStart) -> Start:
         """The start of a CNI call in the order of its node; a boot that was never seen becomes the newest.
@@ -109,14 +134,25 @@ class Draft:
         the others, and it counts as the oldest.
         """
         known = self.view.boot(node, call.boot_id)
-        if known is not None:
-            return Start(known.order, call.ns)
-        self.meet_node(node)
         if call.spooled:
-            return OLDEST
-        boots = self.view.boots(node)
-        order = boots[-1].order + 1 if boots else 1
+            self.meet_node(node)
+            return OLDEST if known is None else Start(known.order, call.ns)
+        host = self.hear_node(node)
+        if known is None:
+            return Start(self._begin_boot(host, call.boot_id), call.ns)
+        if known.order < host.newest_boot and not host.clash:
+            self.put_node(replace(host, clash=True))
+            detail = f"boot {call.boot_id} calls although a newer one was seen: two hosts have this name"
+            self.event(EventKind.NODE_NAME_CLASH, node=node, detail=detail)
+        return Start(known.order, call.ns)
+
+    def _begin_boot(self, host: Node, boot_id: str) -> int:
+        """Remember a boot that is seen for the first time, and forget the oldest; its order."""
+        boots, order = self.view.boots(host.name), host.newest_boot + 1
         for old in boots[: max(0, len(boots) + 1 - MAX_BOOTS)]:
             self.drop(old)
-        self.put(Boot(node, call.boot_id, order, self.stamp.wall_ms))
-        return Start(order, call.ns)
+        self.put_node(replace(host, newest_boot=order))
+        self.put(Boot(host.name, boot_id, order, self.stamp.wall_ms))
+        if order > 1:
+            self.booted.append(host.name)
+        return order

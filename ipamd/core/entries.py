@@ -32,10 +32,14 @@ MAX_ITEM_BYTES = MAX_ENTRY_BYTES - _HEADER.size
 
 
 class Stamp(NamedTuple):
-    """When the leader made the entry: on the log's own clock, and by the wall, both in ms."""
+    """When the leader made the entry: on the log's own clock, and by the wall, both in ms.
+
+    `log_index` is its place in the log, which is not in its bytes: 0 until whoever applies it says it.
+    """
 
     log_ms: int
     wall_ms: int
+    log_index: int = 0
 
 
 class Item(NamedTuple):

@@ -24,6 +24,13 @@ class EventKind(StrEnum):
     UNQUARANTINED = "unquarantined"
     NODE_RENAMED = "node_renamed"
     NODE_FORGOTTEN = "node_forgotten"
+    NODE_REBOOTED = "node_rebooted"
+    NODE_LOST = "node_lost"
+    NODE_BACK = "node_back"
+    NODE_NAME_CLASH = "node_name_clash"
+    MASS_SILENCE = "mass_silence"
+    MASS_SILENCE_CONFIRMED = "mass_silence_confirmed"
+    CONTESTED = "contested"
     SETTINGS_CHANGED = "settings_changed"
     TOKEN_CREATED = "token_created"  # noqa: S105 - a kind of event, not a secret
     TOKEN_REVOKED = "token_revoked"  # noqa: S105 - likewise

@@ -21,6 +21,7 @@ from ipamd.core.model import (
     Node,
     Pool,
     Reservation,
+    Sighting,
 )
 
 R = TypeVar("R", bound=Record)
@@ -116,10 +117,12 @@ def _names_are_unique(records: Records) -> Iterator[str]:
 
 
 def _boots_have_nodes(records: Records) -> Iterator[str]:
-    nodes = {one.name for one in records.all(Node)}
+    nodes = {one.name: one for one in records.all(Node)}
     count: dict[str, int] = {}
     for boot in records.all(Boot):
         count[boot.node] = count.get(boot.node, 0) + 1
+        if boot.node in nodes and boot.order > nodes[boot.node].newest_boot:
+            yield f"boot {boot.order} of node {boot.node} is newer than its newest"
     for name, boots in count.items():
         if name not in nodes:
             yield f"there are boots of node {name}, which is not known"
@@ -132,6 +135,23 @@ def _bindings_have_nodes(records: Records) -> Iterator[str]:
     for one in records.all(Attachment):
         if one.owner is not None and one.owner.node is not None and one.owner.node not in nodes:
             yield f"attachment {one.id} is bound on node {one.owner.node}, which is not known"
+
+
+def _sightings_have_attachments(records: Records) -> Iterator[str]:
+    generations = {one.id: one.generation for one in records.all(Attachment)}
+    for one in records.all(Sighting):
+        if one.generation > generations.get(one.attachment_id, 0):
+            yield f"attachment {one.attachment_id} was seen in generation {one.generation}, which it never had"
+        if one.gone_log_ms is not None and one.alive is not False:
+            yield f"attachment {one.attachment_id} is gone and is not"
+
+
+def _nodes_are_sensible(records: Records) -> Iterator[str]:
+    for one in records.all(Node):
+        if (one.lost_log_ms is None) != (one.silent_since_ms is None):
+            yield f"node {one.name} is neither lost nor not"
+        if one.lost_log_ms is not None and one.reported_log_ms is None:
+            yield f"node {one.name} is lost and never reported"
 
 
 def _counters_are_ahead(records: Records) -> Iterator[str]:
@@ -162,5 +182,7 @@ LAWS: tuple[Callable[[Records], Iterator[str]], ...] = (
     _names_are_unique,
     _boots_have_nodes,
     _bindings_have_nodes,
+    _sightings_have_attachments,
+    _nodes_are_sensible,
     _counters_are_ahead,
 )

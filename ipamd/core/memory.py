@@ -26,12 +26,14 @@ from ipamd.core.model import (
     Cursor,
     Event,
     GenerationFloor,
+    MassSilence,
     Member,
     Node,
     Pool,
     Quarantine,
     Reservation,
     Settings,
+    Sighting,
     Token,
     Tombstone,
 )
@@ -57,6 +59,8 @@ KEYS: dict[type, Callable[..., Key]] = {
     Token: lambda one: (one.id,),
     Cluster: lambda _: (),
     Member: lambda one: (one.name,),
+    Sighting: lambda one: (one.attachment_id,),
+    MassSilence: lambda _: (),
 }
 """What makes two records of a kind the same one."""
 
@@ -94,6 +98,8 @@ class MemoryState:
             del self._tables[kind][KEYS[kind](change.record)]
             if isinstance(change.record, Pool):
                 self._forget_details(change.record.id)
+            if isinstance(change.record, Attachment):
+                self._tables[Sighting].pop((change.record.id,), None)
 
     def all(self, kind: type[R]) -> list[R]:
         """All records of a kind, by key."""
@@ -215,6 +221,15 @@ class MemoryState:
 
     def node(self, name: str) -> Node | None:
         return self._get(Node, name)
+
+    def known_nodes(self) -> Iterable[Node]:
+        return self.all(Node)
+
+    def sighting(self, attachment_id: int) -> Sighting | None:
+        return self._get(Sighting, attachment_id)
+
+    def mass_silence(self) -> MassSilence | None:
+        return self._get(MassSilence)
 
     def boot(self, node: str, boot_id: str) -> Boot | None:
         return next((one for one in self.boots(node) if one.boot_id == boot_id), None)

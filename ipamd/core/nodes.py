@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
+from ipamd.core.boots import attachments_on
 from ipamd.core.commands import ForgetNode, RenameNode
 from ipamd.core.draft import Draft
-from ipamd.core.model import Attachment, EventKind
+from ipamd.core.model import EventKind, Node
 from ipamd.core.names import container_pod_ref, with_cluster
 from ipamd.core.outcomes import Code, Done, Outcome, Refused
-
-_PAGE = 500
 
 
 def rename_node(draft: Draft, command: RenameNode) -> Outcome:
@@ -23,7 +21,7 @@ def rename_node(draft: Draft, command: RenameNode) -> Outcome:
     if view.node(command.to) is not None:
         return Refused(Code.INVALID_REQUEST, f"there is a node {command.to} already")
     moved: dict[int, None] = {}
-    for attachment in _bound_on(draft, command.node):
+    for attachment in attachments_on(draft, command.node):
         if attachment.owner is not None:
             draft.put(replace(attachment, owner=replace(attachment.owner, node=command.to)))
             moved[attachment.reservation_id] = None
@@ -43,12 +41,14 @@ def rename_node(draft: Draft, command: RenameNode) -> Outcome:
 
 
 def forget_node(draft: Draft, command: ForgetNode) -> Outcome:
-    """Forget a node that has nothing bound."""
+    """Forget a node that has nothing bound; of one whose name two hosts had, forget that while it holds something."""
     view = draft.view
     node = view.node(command.node)
     if node is None:
         return Refused(Code.NOT_FOUND, f"there is no node {command.node}")
     if view.attachments_of_node(command.node, 0, 1):
+        if node.clash:
+            return _forget_boots(draft, node)
         detail = f"node {command.node} still holds addresses; ipamctl node release {command.node} frees them"
         return Refused(Code.BOUND, detail)
     for boot in view.boots(command.node):
@@ -60,11 +60,18 @@ def forget_node(draft: Draft, command: ForgetNode) -> Outcome:
     return Done()
 
 
-def _bound_on(draft: Draft, node: str) -> Iterator[Attachment]:
-    after = 0
-    while page := draft.view.attachments_of_node(node, after, _PAGE):
-        yield from page
-        after = page[-1].id
+def _forget_boots(draft: Draft, node: Node) -> Outcome:
+    """Whoever calls next under the name is its host: with a boot that counts as its newest, whichever of the two it is.
+
+    What was bound before keeps its addresses, and is suspect until it is seen alive or bound anew.
+    """
+    for boot in draft.view.boots(node.name):
+        draft.drop(boot)
+    draft.put_node(
+        replace(node, clash=False, reported_log_ms=None, reported_ms=None, lost_log_ms=None, silent_since_ms=None)
+    )
+    draft.event(EventKind.NODE_FORGOTTEN, node=node.name, detail="its boots, since two hosts had the name")
+    return Done()
 
 
 def _rename_pods(draft: Draft, command: RenameNode, reservation_ids: list[int]) -> Refused | None:

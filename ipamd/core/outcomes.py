@@ -29,6 +29,7 @@ class Code(StrEnum):
     ADDRESS_NOT_ALLOWED = "address_not_allowed"
     BOUND = "bound"
     LATE = "late"
+    CONTESTED = "contested"
     IDEMPOTENCY_CONFLICT = "idempotency_conflict"
     MEMBER_EXISTS = "member_exists"
     LAST_MEMBER = "last_member"

@@ -22,12 +22,14 @@ from ipamd.core.model import (
     Cursor,
     Event,
     Held,
+    MassSilence,
     Member,
     Node,
     Pool,
     Quarantine,
     Reservation,
     Settings,
+    Sighting,
     Token,
     Tombstone,
 )
@@ -122,6 +124,15 @@ class View(Protocol):
 
     def node(self, name: str) -> Node | None:
         """A node by its name."""
+
+    def known_nodes(self) -> Iterable[Node]:
+        """All nodes, by name."""
+
+    def sighting(self, attachment_id: int) -> Sighting | None:
+        """What was seen of an attachment last."""
+
+    def mass_silence(self) -> MassSilence | None:
+        """The mass silence that stands, or the last one that was confirmed."""
 
     def boot(self, node: str, boot_id: str) -> Boot | None:
         """A boot of a node."""

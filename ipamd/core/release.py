@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from ipamd.core.addresses import Address
 from ipamd.core.commands import Del, Reclaim, ReclaimCause, Release
 from ipamd.core.draft import Draft
+from ipamd.core.lost import is_reclaimable
 from ipamd.core.model import (
     FOREVER,
     OLDEST,
@@ -109,11 +110,23 @@ def reclaim(draft: Draft, command: Reclaim) -> Outcome:
         owner = attachment.owner
         if command.node is not None and (owner is None or owner.node != command.node):
             continue
-        if start is None or attachment.start <= start:
+        if (start is None or attachment.start <= start) and _may_go(draft, command, attachment):
             current.append(attachment)
     stale = len(current) < len(bindings)
     way = free if command.cause is ReclaimCause.POOL_DELETE else let_go
     return Released(way(draft, current, command.cause.value), stale)
+
+
+def _may_go(draft: Draft, command: Reclaim, attachment: Attachment) -> bool:
+    """Whether the cause still holds where the log is now."""
+    if command.cause is ReclaimCause.LOST:
+        return is_reclaimable(draft.view, attachment, draft.stamp.log_ms)
+    if command.cause is ReclaimCause.SUSPECT_RELEASE:
+        return attachment.suspect
+    if command.cause is ReclaimCause.GC and command.node is not None:
+        node = draft.node(command.node)  # a list of two hosts that share a name is the whole list of neither
+        return node is None or not node.clash
+    return True
 
 
 def let_go(draft: Draft, attachments: Sequence[Attachment], detail: str) -> tuple[LetGo, ...]:

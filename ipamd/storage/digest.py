@@ -24,12 +24,14 @@ from ipamd.core.model import (
     Cursor,
     Event,
     GenerationFloor,
+    MassSilence,
     Member,
     Node,
     Pool,
     Quarantine,
     Reservation,
     Settings,
+    Sighting,
     Token,
     Tombstone,
 )
@@ -61,6 +63,8 @@ _KINDS: Final[dict[int, type[Record]]] = {
     14: Cluster,
     15: Member,
     16: GenerationFloor,
+    30: Sighting,
+    31: MassSilence,
 }
 _CODEC: Final[Codec[Any]] = Codec(LEVEL, _KINDS)
 

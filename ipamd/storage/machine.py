@@ -120,7 +120,7 @@ class SqliteMachine:
                 self._connection.execute("BEGIN IMMEDIATE")
                 applied = [one for entry in entries for one in self._apply_entry(entry)]
                 view = self._view
-                position = (self._index, self._term, *self._stamp, view.last_id, view.last_event)
+                position = (self._index, self._term, *self._stamp[:2], view.last_id, view.last_event)
                 self._connection.execute(_STORE_POSITION, position)
                 self._connection.execute("COMMIT")
         except BaseException:
@@ -160,7 +160,8 @@ class SqliteMachine:
         if not entry.data:
             return
         content = decode_entry(entry.data)
-        stamp = self._stamp = Stamp(max(content.stamp.log_ms, self.log_ms), max(content.stamp.wall_ms, self.wall_ms))
+        newest = (max(content.stamp.log_ms, self.log_ms), max(content.stamp.wall_ms, self.wall_ms))
+        stamp = self._stamp = Stamp(*newest, entry.index)
         events_before, limit = self._view.last_event, PRUNE_LIMIT + 2 * len(content.items)
         if self._deadlines.reached(stamp.log_ms):
             self._carry_out(expire(self._view, stamp))

@@ -18,12 +18,14 @@ from ipamd.core.model import (
     Cursor,
     Event,
     GenerationFloor,
+    MassSilence,
     Member,
     Node,
     Pool,
     Quarantine,
     Reservation,
     Settings,
+    Sighting,
     Token,
     Tombstone,
 )
@@ -62,6 +64,8 @@ _ALL: Final[dict[type[Any], tuple[str, Callable[[Row], Any]]]] = {
     Token: (_by_key(tables.tokens), rows.to_token),
     Cluster: (st.CLUSTER, rows.to_cluster),
     Member: (st.MEMBERS, rows.to_member),
+    Sighting: (_by_key(tables.sightings), rows.to_sighting),
+    MassSilence: (st.MASS_SILENCE, rows.to_silence),
 }
 
 

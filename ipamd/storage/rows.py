@@ -18,6 +18,7 @@ from ipamd.core.model import (
     Event,
     EventKind,
     GenerationFloor,
+    MassSilence,
     Member,
     Node,
     Owner,
@@ -25,6 +26,7 @@ from ipamd.core.model import (
     Reservation,
     Role,
     Settings,
+    Sighting,
     Start,
     Token,
     Tombstone,
@@ -72,6 +74,7 @@ def attachment_row(it: Attachment) -> Row:
         it.since_ms,
         it.hold_until_log_ms,
         int(it.suspect),
+        it.bound_index,
     )
 
 
@@ -93,10 +96,12 @@ def to_attachment(row: Row) -> Attachment:
         since_ms,
         hold_until,
         suspect,
+        bound_index,
     ) = row
     owner = Owner(container_id, node, cni_network, netns, netns_inode) if bound else None
+    start = Start(boot, ns)
     return Attachment(
-        id_, reservation_id, pool_id, ifname, owner, Start(boot, ns), generation, since_ms, hold_until, bool(suspect)
+        id_, reservation_id, pool_id, ifname, owner, start, generation, since_ms, hold_until, bool(suspect), bound_index
     )
 
 
@@ -158,11 +163,44 @@ def to_tombstone(row: Row) -> Tombstone:
 
 
 def node_row(it: Node) -> Row:
-    return it.name, it.since_ms
+    return (
+        it.name,
+        it.since_ms,
+        it.newest_boot,
+        it.reported_log_ms,
+        it.reported_ms,
+        it.lost_log_ms,
+        it.silent_since_ms,
+        it.back_log_ms,
+        int(it.clash),
+        it.spooled,
+        it.conflicts,
+    )
 
 
 def to_node(row: Row) -> Node:
-    return Node(*row)
+    name, since, newest, reported_log, reported, lost_log, silent_since, back_log, clash, spooled, conflicts = row
+    return Node(
+        name, since, newest, reported_log, reported, lost_log, silent_since, back_log, bool(clash), spooled, conflicts
+    )
+
+
+def sighting_row(it: Sighting) -> Row:
+    alive = None if it.alive is None else int(it.alive)
+    return it.attachment_id, it.generation, alive, it.gone_log_ms, it.gone_index, int(it.contested)
+
+
+def to_sighting(row: Row) -> Sighting:
+    alive = None if row[2] is None else bool(row[2])
+    return Sighting(row[0], row[1], alive, row[3], row[4], bool(row[5]))
+
+
+def silence_row(it: MassSilence) -> Row:
+    return SINGLE, int(it.stands), it.since_log_ms, it.since_ms
+
+
+def to_silence(row: Row) -> MassSilence:
+    return MassSilence(bool(row[1]), row[2], row[3])
 
 
 def boot_row(it: Boot) -> Row:

@@ -15,6 +15,7 @@ from ipamd.storage.tables import (
     cooling,
     cursors,
     generation_floors,
+    mass_silence,
     members,
     meta,
     nodes,
@@ -23,6 +24,7 @@ from ipamd.storage.tables import (
     quarantine,
     reservations,
     settings,
+    sightings,
     tokens,
     tombstones,
 )
@@ -138,6 +140,9 @@ TOMBSTONES_OF_NODE: Final = sql(
     .order_by(tombstones.c.cni_network, tombstones.c.container_id, tombstones.c.ifname)
 )
 NODE: Final = by_key(nodes)
+NODES: Final = sql(nodes.select().order_by(nodes.c.name))
+SIGHTING: Final = by_key(sightings)
+MASS_SILENCE: Final = sql(mass_silence.select())
 BOOT: Final = by_key(boots)
 BOOTS: Final = sql(boots.select().where(boots.c.node == value("node")).order_by(boots.c.ord))
 TOKEN: Final = by_key(tokens)

@@ -215,6 +215,7 @@ attachments = _table(
     _int("since_ms"),
     _int("hold_until_log_ms", null=True),
     _int("suspect"),
+    _int("bound_index"),
     UniqueConstraint("reservation_id", "ifname"),
     _is_flag("bound"),
     _check("suspect", "suspect IN (0, bound)"),
@@ -306,7 +307,48 @@ tombstones = _table(
 )
 Index(None, tombstones.c.until_log_ms)
 
-nodes = _table("nodes", _text("name"), _int("since_ms"), PrimaryKeyConstraint("name"), rowid=False)
+sightings = _table(
+    "sightings",
+    Column("attachment_id", Integer, _parent("attachments.id", owned=True), primary_key=True, nullable=False),
+    _int("generation"),
+    _int("alive", null=True),
+    _int("gone_log_ms", null=True),
+    _int("gone_index"),
+    _int("contested"),
+    _is_flag("alive"),
+    _is_flag("contested"),
+    _check("gone", "gone_log_ms IS NULL OR alive IS 0"),
+)
+
+nodes = _table(
+    "nodes",
+    _text("name"),
+    _int("since_ms"),
+    _int("newest_boot"),
+    _int("reported_log_ms", null=True),
+    _int("reported_ms", null=True),
+    _int("lost_log_ms", null=True),
+    _int("silent_since_ms", null=True),
+    _int("back_log_ms"),
+    _int("clash"),
+    _int("spooled"),
+    _int("conflicts"),
+    PrimaryKeyConstraint("name"),
+    _is_flag("clash"),
+    _check("lost", "(lost_log_ms IS NULL) = (silent_since_ms IS NULL)"),
+    rowid=False,
+)
+Index(None, nodes.c.lost_log_ms, sqlite_where=text("lost_log_ms IS NOT NULL"))
+
+mass_silence = _table(
+    "mass_silence",
+    _id(),
+    _int("stands"),
+    _int("since_log_ms"),
+    _int("since_ms"),
+    _check("single", "id = 1"),
+    _is_flag("stands"),
+)
 
 boots = _table(
     "boots",

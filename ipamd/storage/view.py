@@ -15,12 +15,14 @@ from ipamd.core.model import (
     Boot,
     Cooling,
     Cursor,
+    MassSilence,
     Member,
     Node,
     Pool,
     Quarantine,
     Reservation,
     Settings,
+    Sighting,
     Token,
     Tombstone,
 )
@@ -38,6 +40,8 @@ from ipamd.storage.rows import (
     to_quarantine,
     to_reservation,
     to_settings,
+    to_sighting,
+    to_silence,
     to_token,
     to_tombstone,
 )
@@ -162,6 +166,15 @@ class SqliteView:
 
     def node(self, name: str) -> Node | None:
         return self._one(to_node, st.NODE, name)
+
+    def known_nodes(self) -> Iterable[Node]:
+        return self._all(to_node, st.NODES)
+
+    def sighting(self, attachment_id: int) -> Sighting | None:
+        return self._one(to_sighting, st.SIGHTING, attachment_id)
+
+    def mass_silence(self) -> MassSilence | None:
+        return self._one(to_silence, st.MASS_SILENCE)
 
     def boot(self, node: str, boot_id: str) -> Boot | None:
         return self._one(to_boot, st.BOOT, node, boot_id)

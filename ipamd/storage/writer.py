@@ -17,12 +17,14 @@ from ipamd.core.model import (
     Cursor,
     Event,
     GenerationFloor,
+    MassSilence,
     Member,
     Node,
     Pool,
     Quarantine,
     Reservation,
     Settings,
+    Sighting,
     Token,
     Tombstone,
 )
@@ -53,6 +55,8 @@ _PUT: Final[dict[type[Any], tuple[str, Callable[[Any], Row]]]] = {
     Token: (put(tables.tokens), rows.token_row),
     Cluster: (put(tables.cluster), rows.cluster_row),
     Member: (put(tables.members), rows.member_row),
+    Sighting: (put(tables.sightings), rows.sighting_row),
+    MassSilence: (put(tables.mass_silence), rows.silence_row),
 }
 
 _DROP: Final[dict[type[Any], tuple[str, Callable[[Any], Row]]]] = {

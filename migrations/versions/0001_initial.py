@@ -79,10 +79,32 @@ TABLES = (
     ) STRICT
     """,
     """
+    CREATE TABLE mass_silence (
+        id INTEGER NOT NULL,
+        stands INTEGER NOT NULL,
+        since_log_ms INTEGER NOT NULL,
+        since_ms INTEGER NOT NULL,
+        CONSTRAINT pk_mass_silence PRIMARY KEY (id),
+        CONSTRAINT ck_mass_silence_single CHECK (id = 1),
+        CONSTRAINT ck_mass_silence_stands CHECK (stands IN (0, 1))
+    ) STRICT
+    """,
+    """
     CREATE TABLE nodes (
         name TEXT NOT NULL,
         since_ms INTEGER NOT NULL,
-        CONSTRAINT pk_nodes PRIMARY KEY (name)
+        newest_boot INTEGER NOT NULL,
+        reported_log_ms INTEGER,
+        reported_ms INTEGER,
+        lost_log_ms INTEGER,
+        silent_since_ms INTEGER,
+        back_log_ms INTEGER NOT NULL,
+        clash INTEGER NOT NULL,
+        spooled INTEGER NOT NULL,
+        conflicts INTEGER NOT NULL,
+        CONSTRAINT pk_nodes PRIMARY KEY (name),
+        CONSTRAINT ck_nodes_clash CHECK (clash IN (0, 1)),
+        CONSTRAINT ck_nodes_lost CHECK ((lost_log_ms IS NULL) = (silent_since_ms IS NULL))
     ) WITHOUT ROWID, STRICT
     """,
     """
@@ -273,6 +295,7 @@ TABLES = (
         since_ms INTEGER NOT NULL,
         hold_until_log_ms INTEGER,
         suspect INTEGER NOT NULL,
+        bound_index INTEGER NOT NULL,
         CONSTRAINT pk_attachments PRIMARY KEY (id),
         CONSTRAINT uq_attachments_reservation_id_ifname UNIQUE (reservation_id, ifname),
         CONSTRAINT ck_attachments_bound CHECK (bound IN (0, 1)),
@@ -282,6 +305,22 @@ TABLES = (
             CHECK (bound OR coalesce(container_id, node, cni_network, netns, netns_inode) IS NULL),
         CONSTRAINT fk_attachments_reservation_id
             FOREIGN KEY(reservation_id) REFERENCES reservations (id) DEFERRABLE INITIALLY DEFERRED
+    ) STRICT
+    """,
+    """
+    CREATE TABLE sightings (
+        attachment_id INTEGER NOT NULL,
+        generation INTEGER NOT NULL,
+        alive INTEGER,
+        gone_log_ms INTEGER,
+        gone_index INTEGER NOT NULL,
+        contested INTEGER NOT NULL,
+        CONSTRAINT pk_sightings PRIMARY KEY (attachment_id),
+        CONSTRAINT ck_sightings_alive CHECK (alive IN (0, 1)),
+        CONSTRAINT ck_sightings_contested CHECK (contested IN (0, 1)),
+        CONSTRAINT ck_sightings_gone CHECK (gone_log_ms IS NULL OR alive IS 0),
+        CONSTRAINT fk_sightings_attachment_id
+            FOREIGN KEY(attachment_id) REFERENCES attachments (id) ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED
     ) STRICT
     """,
     """
@@ -332,6 +371,7 @@ INDEXES = (
     "CREATE INDEX ix_events_space_address ON events (space, address) WHERE address IS NOT NULL",
     "CREATE INDEX ix_ops_expires_log_ms ON ops (expires_log_ms)",
     "CREATE INDEX ix_ops_keyed ON ops (id) WHERE keyed = 1",
+    "CREATE INDEX ix_nodes_lost_log_ms ON nodes (lost_log_ms) WHERE lost_log_ms IS NOT NULL",
     "CREATE INDEX ix_pools_space_name ON pools (space, name)",
     "CREATE INDEX ix_quarantine_until_log_ms ON quarantine (until_log_ms) WHERE until_log_ms IS NOT NULL",
     "CREATE INDEX ix_tombstones_until_log_ms ON tombstones (until_log_ms)",

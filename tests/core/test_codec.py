@@ -41,6 +41,10 @@ COMMAND_KINDS = {
     "RemoveMember": 19,
     "BindMember": 20,
     "TakeDigest": 21,
+    "Report": 30,
+    "LoseNodes": 31,
+    "FindNodes": 32,
+    "ConfirmSilence": 33,
 }
 """Written down once more: a log that is on disk knows a command by its number."""
 

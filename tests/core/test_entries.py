@@ -18,7 +18,7 @@ from ipamd.core.entries import (
     encode_entry,
 )
 
-stamps = st.builds(Stamp, st.integers(0, 2**63), st.integers(0, 2**63))
+stamps = st.builds(Stamp, st.integers(0, 2**63), st.integers(0, 2**63), st.just(0))
 items = st.builds(
     Item,
     st.binary(min_size=OP_BYTES, max_size=OP_BYTES),

@@ -140,15 +140,18 @@ class World:
 
     state: MemoryState = field(default_factory=CheckedState)
     log_ms: int = 1_000
+    log_index: int = 0
 
     @property
     def stamp(self) -> Stamp:
-        """Now."""
-        return Stamp(self.log_ms, WALL_MS + self.log_ms)
+        """Now, at the next place in the log."""
+        return Stamp(self.log_ms, WALL_MS + self.log_ms, self.log_index + 1)
 
     def run(self, command: Command) -> Outcome:
         """Carry out a command."""
-        return self.state.run(command, self.stamp)
+        stamp = self.stamp
+        self.log_index += 1
+        return self.state.run(command, stamp)
 
     def wait(self, seconds: float) -> None:
         """Let time pass, and what is due end."""

@@ -108,7 +108,7 @@ class Laws:
             if data is None:
                 raise Violation(f"nobody applied index {index}, and index {last} is applied")
             if data:
-                newest = _carry_out(state, data, known, newest)
+                newest = _carry_out(state, data, known, newest, index)
         return digest(state)
 
     def _once(self, index: int, entry: Entry) -> None:
@@ -117,9 +117,9 @@ class Laws:
                 raise Violation(f"a command has another outcome when it comes again at index {index}")
 
 
-def _carry_out(state: MemoryState, data: bytes, known: dict[bytes, bytes], newest: Stamp) -> Stamp:
+def _carry_out(state: MemoryState, data: bytes, known: dict[bytes, bytes], newest: Stamp, index: int) -> Stamp:
     entry = decode_entry(data)
-    stamp = Stamp(max(entry.stamp.log_ms, newest.log_ms), max(entry.stamp.wall_ms, newest.wall_ms))
+    stamp = Stamp(max(entry.stamp.log_ms, newest.log_ms), max(entry.stamp.wall_ms, newest.wall_ms), index)
     state.carry_out(expire(state, stamp))
     for item in entry.items:
         if item.op not in known:

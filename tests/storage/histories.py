@@ -13,14 +13,17 @@ from ipamd.core.commands import (
     CallStart,
     ChangeSettings,
     Command,
+    ConfirmSilence,
     CreatePool,
     Del,
     DropPool,
     DropToken,
     Expire,
+    FindNodes,
     ForgetNode,
     Found,
     LiftQuarantine,
+    LoseNodes,
     PoolRequest,
     PutToken,
     Reclaim,
@@ -28,7 +31,10 @@ from ipamd.core.commands import (
     Release,
     RenameNode,
     ReplacePool,
+    Report,
+    Seen,
     SetQuarantine,
+    SilentNode,
 )
 from ipamd.core.model import Dns, Member, Owner, PoolDefinition, Role, Route, Settings, Strategy, Token
 from tests.core.world import ORIGIN, definition, range_of
@@ -82,7 +88,7 @@ def definitions(draw: st.DrawFn) -> PoolDefinition:
         cooldown_s=draw(st.sampled_from([0, 3, 60, None])),
         cooldown_min_s=draw(st.sampled_from([0, 2])),
         hold_s=draw(st.sampled_from([0, 0, 4, -1])),
-        reclaim=draw(st.sampled_from([None, "never"])),
+        reclaim=draw(st.sampled_from([None, "never", "after:60"])),
         allow_overlap=draw(st.booleans()),
         labels=draw(st.sampled_from([(), (("rack", "r1"), ("é", ""))])),
         inline=draw(st.booleans()),
@@ -95,7 +101,12 @@ def _call() -> st.SearchStrategy[CallStart | None]:
 
 
 _OWNERS = st.builds(
-    Owner, CONTAINERS, st.none() | NODES, st.none() | st.just("k"), st.none() | st.just("/run/n"), st.just(None)
+    Owner,
+    CONTAINERS,
+    st.none() | NODES,
+    st.none() | st.just("k"),
+    st.none() | st.just("/run/n"),
+    st.none() | st.just(9),
 )
 _REQUESTS = st.lists(POOLS, min_size=1, max_size=2, unique=True).map(lambda names: tuple(map(PoolRequest, names)))
 
@@ -123,6 +134,26 @@ RELEASES = _WHOLE | st.builds(
 )
 _BINDINGS = st.lists(st.builds(Binding, st.integers(4, 20), st.integers(1, 2)), max_size=4).map(tuple)
 RECLAIMS = st.builds(Reclaim, st.just(ORIGIN), st.sampled_from(ReclaimCause), st.none() | NODES, _BINDINGS, _call())
+_SEEN = st.lists(
+    st.builds(Seen, st.integers(2, 12), st.integers(1, 3), st.sampled_from([True, None, False, False]), st.just("k")),
+    max_size=4,
+).map(tuple)
+REPORTS = st.builds(
+    Report,
+    st.just(ORIGIN),
+    NODES,
+    st.sampled_from([None, "b1", "b1", "b2"]),
+    st.integers(0, 12),
+    _SEEN,
+    st.integers(0, 1),
+    st.integers(0, 1),
+)
+_SILENT = st.lists(st.builds(SilentNode, NODES, st.just(5)), min_size=1, max_size=2, unique_by=lambda it: it.node)
+LOSSES = st.one_of(
+    st.builds(LoseNodes, st.just(ORIGIN), _SILENT.map(tuple), st.lists(NODES, max_size=2).map(tuple)),
+    st.builds(FindNodes, st.just(ORIGIN), st.lists(NODES, max_size=2).map(tuple)),
+    st.just(ConfirmSilence(ORIGIN)),
+)
 _TOKENS = st.builds(
     Token,
     st.sampled_from(["t1", "t2"]),
@@ -143,20 +174,34 @@ _SELDOM = st.one_of(
     st.builds(LiftQuarantine, st.just(ORIGIN), SPACES, ADDRESSES),
     st.builds(RenameNode, st.just(ORIGIN), NODES, st.sampled_from(["n1", "n4"])),
     st.builds(ForgetNode, st.just(ORIGIN), NODES),
-    st.builds(ChangeSettings, st.just(ORIGIN), cooldown_s=SECONDS, tombstone_s=SECONDS),
+    st.builds(
+        ChangeSettings,
+        st.just(ORIGIN),
+        cooldown_s=SECONDS,
+        tombstone_s=SECONDS,
+        evidence_grace_s=SECONDS,
+        node_lost_s=SECONDS,
+    ),
     st.builds(PutToken, st.just(ORIGIN), _TOKENS),
     st.builds(DropToken, st.just(ORIGIN), st.sampled_from(["t1", "t2"])),
     st.builds(Found, st.just(ORIGIN), st.just("cluster"), _SETTINGS, st.just(_MEMBERS), st.none() | _TOKENS),
     st.just(Expire(ORIGIN)),
 )
-_OFTEN = {0: _SELDOM, 1: RELEASES, 2: RECLAIMS, 3: st.builds(CreatePool, st.just(ORIGIN), definitions())}
-"""What one draw of twelve leads to; the rest are ADDs and DELs, without which nothing has an address."""
+_OFTEN = {
+    0: _SELDOM,
+    1: RELEASES,
+    2: RECLAIMS,
+    3: st.builds(CreatePool, st.just(ORIGIN), definitions()),
+    4: REPORTS,
+    5: REPORTS | LOSSES,
+}
+"""What one draw of fourteen leads to; the rest are ADDs and DELs, without which nothing has an address."""
 
 
 @st.composite
 def _commands(draw: st.DrawFn) -> Command:
-    chance = draw(st.integers(0, 11))
-    command: Command = draw(_OFTEN.get(chance, ADDS if chance < 9 else DELS))
+    chance = draw(st.integers(0, 13))
+    command: Command = draw(_OFTEN.get(chance, ADDS if chance < 11 else DELS))
     return command
 
 

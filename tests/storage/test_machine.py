@@ -36,7 +36,7 @@ def test_position_and_clock_survive_a_restart(driver: Driver) -> None:
     stamp = driver.stamp
     driver.reopen()
     assert driver.machine.applied == (3, 3)
-    assert (driver.machine.log_ms, driver.machine.wall_ms) == stamp
+    assert (driver.machine.log_ms, driver.machine.wall_ms) == stamp[:2]
     assert driver.machine.view.last_id == 1
     assert driver.machine.view.last_event == 1
 

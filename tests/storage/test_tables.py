@@ -19,7 +19,7 @@ def full(driver: Driver) -> Driver:
 
 
 ADDRESS = "INSERT INTO addresses VALUES ('default', {}, 3, 1, {}, {})"
-ATTACHMENT = "INSERT INTO attachments VALUES (99, 2, 1, 'net1', {}, {}, NULL, NULL, NULL, NULL, 0, 0, 1, 1, {}, {})"
+ATTACHMENT = "INSERT INTO attachments VALUES (99, 2, 1, 'net1', {}, {}, NULL, NULL, NULL, NULL, 0, 0, 1, 1, {}, {}, 0)"
 
 
 @pytest.mark.parametrize(

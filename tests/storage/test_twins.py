@@ -23,11 +23,12 @@ QUIET = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCh
 
 
 def carry_out(memory: MemoryState, driver: Driver, step: Step) -> list[Outcome]:
-    """What an entry does to the state in memory."""
-    memory.carry_out(expire(memory, driver.stamp))
+    """What the entry that the driver applied last does to the state in memory."""
+    stamp = driver.stamp._replace(log_index=driver.machine.applied[0])
+    memory.carry_out(expire(memory, stamp))
     outcomes = []
     for command in step.commands:
-        decision = decide(memory, command, driver.stamp)
+        decision = decide(memory, command, stamp)
         memory.carry_out(decision)
         outcomes.append(decision.outcome)
     return outcomes
@@ -86,9 +87,13 @@ def same_answers(view: View, memory: View) -> None:
     for node in ("n1", "n2", "n3", "n4"):
         assert view.attachments_of_node(node, 2, 3) == memory.attachments_of_node(node, 2, 3)
         assert view.boots(node) == memory.boots(node)
+        assert view.node(node) == memory.node(node)
         assert list(view.tombstones_of_node(node)) == list(memory.tombstones_of_node(node))
     for container in ("c1", "c2", "c3", "c9"):
         assert view.attachments_of_container(container, "eth0") == memory.attachments_of_container(container, "eth0")
+    assert list(view.known_nodes()) == list(memory.known_nodes())
+    assert view.mass_silence() == memory.mass_silence()
+    assert [view.sighting(one) for one in range(30)] == [memory.sighting(one) for one in range(30)]
     assert view.settings() == memory.settings()
     assert (view.cluster_id(), list(view.members())) == (memory.cluster_id(), list(memory.members()))
 
