@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,8 +24,7 @@
 #define NO_ANSWER(text) (reason = (text), -1)
 #define FAILED NO_ANSWER(errno == EAGAIN ? "not in time" : strerror(errno))
 #define IN_TIME(call) while ((n = late(sock, until_ns) ? -1 : (call)) < 0 && errno == EINTR)
-enum { LIMIT = 1 << 20 };
-enum { ADDRESS, TOKEN_FILE, TIMEOUT, NODE, CLUSTER, STATUS, INSECURE, SETTINGS };
+enum { ADDRESS, TOKEN_FILE, TIMEOUT, NODE, CLUSTER, STATUS, INSECURE, SETTINGS, LIMIT = 1 << 20 /* bytes of stdin */ };
 static const char *const NAMES[] = {"address", "token-file", "timeout", "node", "cluster", "status", "insecure"};
 static const char *const CHOICES[SETTINGS][2] = {[STATUS] = {"lenient", "strict"}, [INSECURE] = {"yes", "no"}};
 static const char *const VERBS[][2] = {
