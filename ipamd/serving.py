@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ipamd import __version__, datadir, sockets, system
 from ipamd.api.app import Access, build
+from ipamd.api.handlers.cni import deliver
 from ipamd.api.peers import HttpPeers
 from ipamd.api.server import Listener
 from ipamd.api.snapshots import HttpSnapshots
@@ -33,7 +34,9 @@ from ipamd.service.inside import Inside, StateFile
 from ipamd.service.ports import Facts
 from ipamd.service.proposer import Proposer
 from ipamd.service.routing import RoutedLog
+from ipamd.service.spooling import Spooling
 from ipamd.settings import Config, Endpoint
+from ipamd.spool import DirectorySpool
 from ipamd.storage.database import FILE_NAME as DATABASE_FILE
 from ipamd.storage.digesting import Digests
 from ipamd.storage.errors import DiskFull, told_of_damage
@@ -195,6 +198,15 @@ async def _serve_use_cases(own: _Own, node: RaftNode, ends: Ends, stack: AsyncEx
     config, clock = own.config, system.SystemClock()
     inside = _inside(own, node)
     routed = RoutedLog(node, own.peers, name=config.member_name, members=lambda: node.members, clock=clock)
+    spool = DirectorySpool(config.spool_dir)
+    stack.push_async_callback(spool.close)
+    spooling = Spooling(
+        spool,
+        lambda call, deadline_s: deliver(services, call, deadline_s),
+        clock=clock,
+        now=system.call_start,
+        is_on=config.del_policy == "spool",
+    )
     services = Services.assemble(
         routed,
         own.state,
@@ -204,9 +216,12 @@ async def _serve_use_cases(own: _Own, node: RaftNode, ends: Ends, stack: AsyncEx
         facts=Facts(config.member_name, config.node_name, config.cluster, _keeper_of_node_name(config.data_dir)),
         peers=own.peers,
         inside=inside,
+        spooling=spooling,
     )
     stack.push_async_callback(services.stop)
     await services.start()
+    stack.push_async_callback(spooling.stop)
+    spooling.start()
     if inside is not None:
         proposer = Proposer(node, clock, system.random_bytes)
         comparing = Comparing(

@@ -1,4 +1,4 @@
-"""Owns the sockets that the server listens on: TCP, and the node socket with its mode and its left-over file."""
+"""Owns the sockets to listen on: TCP, and the node socket with its mode, its left-over file, or its supervisor."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from ipamd.settings import Endpoint
 
 BACKLOG = 1024
 _PROBE_S = 2.0
+_FIRST_INHERITED = 3
+"""SD_LISTEN_FDS_START."""
+
 _WORDS = {errno.EADDRINUSE: "another program listens there", errno.EACCES: "this user may not"}
 
 
@@ -55,6 +58,24 @@ def listen_unix(path: Path) -> socket.socket:
     except SocketError:
         sock.close()
         raise
+    sock.setblocking(False)
+    return sock
+
+
+def inherited_unix() -> socket.socket | None:
+    """The listening unix socket that a supervisor hands over (sd_listen_fds(3)); None: it hands none.
+
+    It outlives this process: who connects between two starts waits in its queue. Raises SocketError.
+    """
+    count, owner = os.environ.pop("LISTEN_FDS", ""), os.environ.pop("LISTEN_PID", "")
+    if not count.isdigit() or owner != str(os.getpid()):
+        return None
+    if count != "1":
+        raise SocketError(f"{count} sockets were handed over, where one is expected: the node socket")
+    sock = socket.socket(fileno=_FIRST_INHERITED)
+    if sock.family != socket.AF_UNIX or not sock.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+        raise SocketError("the socket that was handed over is no listening unix socket")
+    sock.set_inheritable(False)
     sock.setblocking(False)
     return sock
 

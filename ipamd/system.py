@@ -12,12 +12,16 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from ipamd.core.commands import CallStart
 from ipamd.settings import Host
 
 MAX_FILES = 16_384
 
 _CONTAINER_MARKS = (Path("/.dockerenv"), Path("/run/.containerenv"))
 _CONTAINER_WORDS = ("docker", "containerd", "kubepods", "lxc", "libpod")
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_MOUNTS = Path("/proc/self/mountinfo")
+_FORGETFUL = frozenset({"tmpfs", "ramfs"})
 _CONTROL_GROUPS = Path("/proc/1/cgroup")
 
 
@@ -31,6 +35,15 @@ class SystemClock:
     def wall_ms(self) -> int:
         """Unix time in milliseconds, as this host believes it to be."""
         return time.time_ns() // 1_000_000
+
+
+def call_start() -> CallStart | None:
+    """Now, as a plugin says when it started; None where the kernel does not say which boot this is."""
+    try:
+        boot_id = _BOOT_ID.read_text().strip()
+    except OSError:
+        return None
+    return CallStart(boot_id, time.clock_gettime_ns(time.CLOCK_BOOTTIME))
 
 
 def random_bytes(count: int) -> bytes:
@@ -67,6 +80,23 @@ def raise_file_limit() -> None:
     if resource.RLIM_INFINITY != now < wanted:
         with suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+
+
+def is_forgetful(path: Path) -> bool:
+    """Whether a path lies on a file system in memory, which a reboot empties."""
+    place, kind = "", ""
+    try:
+        lines = _MOUNTS.read_text().splitlines()
+    except OSError:
+        return False
+    real = os.path.realpath(path)
+    for line in lines:
+        before, _, after = line.partition(" - ")
+        mount = before.split()[4].encode().decode("unicode_escape")
+        is_above = real == mount or real.startswith(mount.rstrip("/") + "/")
+        if is_above and len(mount) >= len(place):
+            place, kind = mount, after.split()[0]
+    return kind in _FORGETFUL
 
 
 def host() -> Host:

@@ -59,7 +59,7 @@ class Spooling(Background):
     """The spool of this process, and its delivery. Used in one loop."""
 
     def __init__(
-        self, spool: Spool, deliver: Deliver, *, clock: Clock, now: Callable[[], CallStart], is_on: bool = True
+        self, spool: Spool, deliver: Deliver, *, clock: Clock, now: Callable[[], CallStart | None], is_on: bool = True
     ) -> None:
         """`now`: boot and time since boot, for a call that does not say them. `is_on` False: nothing is put aside."""
         super().__init__()
@@ -177,9 +177,9 @@ class Spooling(Background):
             await self._spool.refuse(number, why)
 
 
-def _started(call: SpooledCall, arrived: CallStart) -> SpooledCall:
+def _started(call: SpooledCall, arrived: CallStart | None) -> SpooledCall:
     """A call that says when it started. Delivered without that it would count as later than all that came since."""
-    if call.headers.get("Ipamd-Boot-Id") and call.headers.get("Ipamd-Started"):
+    if arrived is None or (call.headers.get("Ipamd-Boot-Id") and call.headers.get("Ipamd-Started")):
         return call
     start = {"Ipamd-Boot-Id": arrived.boot_id, "Ipamd-Started": str(arrived.ns)}
     return replace(call, headers={**call.headers, **start})

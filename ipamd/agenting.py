@@ -1,0 +1,129 @@
+"""Owns putting the agent together: from its spool up to the node socket, and down again in the other order."""
+
+from __future__ import annotations
+
+import logging
+import zlib
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+
+from ipamd import __version__, sockets, system
+from ipamd.agent import Agent, Servers, Upstream
+from ipamd.agent.learning import Keep, Learning
+from ipamd.agentdir import AgentDirectory, Kept
+from ipamd.api.agent import build_agent
+from ipamd.api.server import Listener
+from ipamd.api.upstream import HttpTransport
+from ipamd.core.ports import Unavailable
+from ipamd.credentials import token_in, trust_in
+from ipamd.datadir import DataDirError
+from ipamd.notify import notify
+from ipamd.service.ports import Facts
+from ipamd.service.sandboxes import Sandboxes
+from ipamd.service.spooling import Spooling
+from ipamd.service.wire import Asked
+from ipamd.settings import AgentConfig
+from ipamd.spool import DirectorySpool
+
+logger = logging.getLogger("ipamd")
+
+GRACE_S = 8.0
+"""How long calls that are under way may still take after SIGTERM."""
+
+RENAME_S = 5.0
+
+
+@dataclass
+class RunningAgent:
+    """What a running agent can be told."""
+
+    def reload(self) -> None:
+        """Its files are followed: there is nothing to read again."""
+
+
+@asynccontextmanager
+async def attending(config: AgentConfig) -> AsyncIterator[RunningAgent]:
+    """The whole agent; what was opened last is closed first."""
+    async with AsyncExitStack() as stack:
+        transport = HttpTransport(token_in(config.token_file), trust_in(config.tls_ca))
+        stack.push_async_callback(transport.close)
+        spool = DirectorySpool(config.spool_dir)
+        stack.push_async_callback(spool.close)
+        if system.is_forgetful(config.spool_dir):
+            logger.warning("the spool %s is in memory: a reboot loses the DELs that wait there", config.spool_dir)
+        directory = AgentDirectory(config.spool_dir)
+        kept = directory.read() or Kept(config.node_name)
+        clock = system.SystemClock()
+        servers = Servers(config.server, kept.servers, zlib.crc32(config.full_name.encode()))
+        upstream = Upstream(transport, servers, clock=clock, random=system.random_bytes)
+        await _claim(config, directory, kept, upstream)
+        agent = Agent(
+            upstream,
+            facts=Facts("agent", config.node_name, config.cluster),
+            clock=clock,
+            random=system.random_bytes,
+            sandboxes=Sandboxes(system.Namespaces()),
+        )
+        agent.spooling = Spooling(
+            spool, agent.deliver, clock=clock, now=system.call_start, is_on=config.del_policy == "spool"
+        )
+        stack.push_async_callback(agent.spooling.stop)
+        agent.spooling.start()
+        learning = Learning(upstream, clock, _keeper(directory), kept.cluster_id)
+        stack.push_async_callback(learning.stop)
+        learning.start()
+        await _listen(config, agent, stack)
+        yield RunningAgent()
+
+
+async def _claim(config: AgentConfig, directory: AgentDirectory, kept: Kept, upstream: Upstream) -> None:
+    """The node's name must be the one that its pods are known under. Raises DataDirError."""
+    old, new = kept.node_name, config.node_name
+    if old != new and not await _was_renamed(config, old, upstream):
+        raise DataDirError(
+            f"this host is node {old}, not {new}: start it with --node-name {old}, or, to take its pods along to the"
+            f" new name, first run: ipamctl node rename {old} {new} (and give it a token for {new})"
+        )
+    directory.write(replace(kept, node_name=new))
+
+
+async def _was_renamed(config: AgentConfig, old: str, upstream: Upstream) -> bool:
+    """Whether the cluster knows this node under its new name, and nobody under the old one."""
+    before = replace(config, node_name=old).full_name
+    try:
+        statuses = [await _status_of(upstream, name) for name in (config.full_name, before)]
+    except Unavailable as error:
+        logger.warning("it cannot be asked whether this node has another name now: %s", error.detail)
+        return False
+    return statuses == [200, 404]
+
+
+async def _status_of(upstream: Upstream, node: str) -> int:
+    asked = Asked("GET", f"/v1/nodes/{node}", {"Accept": "application/json"})
+    said = await upstream.ask(asked, system.SystemClock().monotonic_s() + RENAME_S)
+    return said.status
+
+
+def _keeper(directory: AgentDirectory) -> Keep:
+    def keep(cluster_id: str, servers: Sequence[str]) -> None:
+        try:
+            directory.keep_cluster(cluster_id, servers)
+        except DataDirError as error:
+            logger.error("the next start will not know where the cluster is: %s", error)  # noqa: TRY400 - a sentence
+
+    return keep
+
+
+async def _listen(config: AgentConfig, agent: Agent, stack: AsyncExitStack) -> None:
+    """Open the node socket, or take the supervisor's. Raises SocketError."""
+    sock = sockets.inherited_unix()
+    if sock is None:
+        sock = sockets.listen_unix(config.socket)
+        stack.callback(sockets.remove_unix, config.socket)
+    listener = Listener(build_agent(agent), sock)
+    stack.push_async_callback(listener.stop, GRACE_S)
+    where = {"socket": str(sock.getsockname()), "node": config.full_name, "servers": list(config.server)}
+    await listener.start()
+    logger.info("ready", extra={**where, "spooled": agent.spooled, "version": __version__})
+    notify("READY=1")
