@@ -343,6 +343,15 @@ class ConfirmSilence:
     origin: Origin
 
 
+@dataclass(frozen=True, slots=True)
+class NoteRefused:
+    """A DEL that a node had put aside is refused for good: what it was to free may be held for ever."""
+
+    origin: Origin
+    node: str
+    detail: str
+
+
 Command = (
     Add
     | Del
@@ -369,6 +378,7 @@ Command = (
     | LoseNodes
     | FindNodes
     | ConfirmSilence
+    | NoteRefused
 )
 
 KINDS: dict[int, type[Command]] = {
@@ -397,6 +407,7 @@ KINDS: dict[int, type[Command]] = {
     31: LoseNodes,
     32: FindNodes,
     33: ConfirmSilence,
+    34: NoteRefused,
 }
 
 VERSION = 1

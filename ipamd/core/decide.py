@@ -27,6 +27,7 @@ from ipamd.core.commands import (
     Found,
     LiftQuarantine,
     LoseNodes,
+    NoteRefused,
     Origin,
     PromoteMember,
     PutToken,
@@ -84,6 +85,7 @@ _DECIDERS: Mapping[type[Command], Callable[[Draft, Any], Outcome]] = {
     PromoteMember: members.promote_member,
     RemoveMember: members.remove_member,
     BindMember: members.bind_member,
+    NoteRefused: nodes.note_refused,
     TakeDigest: lambda _draft, _command: Done(),  # the state machine looks at what is behind it
     Report: reports.report,
     LoseNodes: lost.lose_nodes,

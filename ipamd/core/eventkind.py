@@ -31,6 +31,7 @@ class EventKind(StrEnum):
     MASS_SILENCE = "mass_silence"
     MASS_SILENCE_CONFIRMED = "mass_silence_confirmed"
     CONTESTED = "contested"
+    DEL_REFUSED = "del_refused"
     SETTINGS_CHANGED = "settings_changed"
     TOKEN_CREATED = "token_created"  # noqa: S105 - a kind of event, not a secret
     TOKEN_REVOKED = "token_revoked"  # noqa: S105 - likewise

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ipamd.core.boots import attachments_on
-from ipamd.core.commands import ForgetNode, RenameNode
+from ipamd.core.commands import ForgetNode, NoteRefused, RenameNode
 from ipamd.core.draft import Draft
 from ipamd.core.model import EventKind, Node
 from ipamd.core.names import container_pod_ref, with_cluster
@@ -92,3 +92,9 @@ def _pod_ref_on(node: str, container_id: str) -> str:
     """The pod_ref of a container without pod data, given the whole name of its node."""
     cluster, _, bare = node.rpartition(":")
     return with_cluster(cluster or None, container_pod_ref(bare, container_id))
+
+
+def note_refused(draft: Draft, command: NoteRefused) -> Outcome:
+    """Tell of a DEL that will never be carried out."""
+    draft.event(EventKind.DEL_REFUSED, node=command.node, detail=command.detail)
+    return Done()

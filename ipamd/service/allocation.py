@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ipamd.core.addresses import Address
-from ipamd.core.commands import Add, Del, Release
+from ipamd.core.commands import Add, Del, NoteRefused, Release
 from ipamd.core.model import Owner
-from ipamd.core.outcomes import Code, Granted, Refused, Released
+from ipamd.core.outcomes import Code, Done, Granted, Refused, Released
 from ipamd.core.ports import Snapshot, Unavailable
 from ipamd.errors import ApiError
 from ipamd.service.exhaustion import Exhaustion
@@ -49,6 +49,10 @@ class Allocation:
     async def delete(self, command: Del, request: Request) -> At[Released]:
         """Let go what a container's interface holds; nothing is no error. Raises ApiError, Unavailable."""
         return await self._proposer.carry_out(command, request, Released)
+
+    async def note_refused(self, node: str, detail: str, request: Request) -> None:
+        """Tell of a DEL that was put aside and is refused for good. Raises Unavailable."""
+        await self._proposer.carry_out(NoteRefused(request.origin, node, detail), request, Done)
 
     async def release(self, command: Release, request: Request) -> At[Released]:
         """Release a reservation through the API. Raises ApiError, Unavailable."""

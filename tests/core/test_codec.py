@@ -45,6 +45,7 @@ COMMAND_KINDS = {
     "LoseNodes": 31,
     "FindNodes": 32,
     "ConfirmSilence": 33,
+    "NoteRefused": 34,
 }
 """Written down once more: a log that is on disk knows a command by its number."""
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from aiohttp import web
 
-from ipamd.api.access import Access, Caller, ForNodes, Least
+from ipamd.api.access import SOCKET_CALLER, Access, Caller, ForNodes, Least
 from ipamd.api.cni import Answer, Answered, Progress
 from ipamd.api.endpoint import admit
 from ipamd.api.intake import deadline_after_s, read_body
@@ -55,9 +55,13 @@ def server_call(services: Services, access: Access, verb: str) -> Answer:
     async def answer(request: web.Request, progress: Progress) -> Answered:
         caller = admit(services, access, request, Least.OPERATOR, ForNodes.OWN)
         body = await read_body(request)
-        facts = services.facts
-        call = progress.call = parse(verb, request.headers, body, node=facts.node, cluster=facts.cluster)
-        caller.own(call.node)
+        try:
+            call = progress.call = _read(services, caller, verb, request.headers, body)
+        except (CniError, ApiError) as error:
+            if request.headers.get("Ipamd-Spooled") == "true":  # an agent's, which asks no second time
+                deadline_s = deadline_after_s(progress.began_s, None)
+                await _tell(services, error, request.headers, Request(caller.by, progress.request_id, deadline_s))
+            raise
         deadline_s = deadline_after_s(progress.began_s, call.deadline_ms)
         asked = Request(caller.by, progress.request_id, deadline_s, _key(caller, request, body))
         who = _Caller(services, caller, asked, request.headers, body, progress)
@@ -147,28 +151,38 @@ async def _wait_for_spooled(who: _Caller) -> None:
         await who.services.spooling.clear(who.request.deadline_s)
 
 
+def _read(services: Services, caller: Caller, verb: str, headers: Mapping[str, str], body: bytes) -> AnyCall:
+    """A call that its caller may make. Raises CniError, ApiError."""
+    facts = services.facts
+    call = parse(verb, headers, body, node=facts.node, cluster=facts.cluster)
+    caller.own(call.node)
+    return call
+
+
 async def deliver(services: Services, spooled: SpooledCall, deadline_s: float) -> None:
     """Carry out a call that this server has put aside. Raises Unavailable, Undeliverable."""
-    request = Request("socket", spooled.request_id, deadline_s)
+    headers = {**spooled.headers, "Ipamd-Spooled": "true"}
+    request = Request(SOCKET_CALLER.by, spooled.request_id, deadline_s)
     try:
-        await services.allocation.delete(_command(request, _read(services, spooled)), request)
+        call = _read(services, SOCKET_CALLER, "del", headers, spooled.body)
+        if isinstance(call, DelCall):
+            await services.allocation.delete(_command(request, call), request)
     except Unavailable:
         raise
-    except CniError as error:
-        raise Undeliverable(error.msg) from error
-    except ApiError as error:
-        if error.row.status >= 500:
+    except (CniError, ApiError) as error:
+        if isinstance(error, ApiError) and error.row.status >= 500:
             raise Faulty(error.detail, "unknown") from error
-        raise Undeliverable(error.detail) from error
+        await _tell(services, error, headers, request)
+        raise Undeliverable(str(error)) from error
     except Exception as error:
         _log.exception("a spooled DEL failed for a reason that nobody foresaw")  # the boundary of the process
         raise Faulty("this server made a mistake; its log has the reason", "unknown") from error
 
 
-def _read(services: Services, spooled: SpooledCall) -> DelCall:
-    """A call that was put aside, under the name that the node has now. Raises CniError."""
-    facts, headers = services.facts, {**spooled.headers, "Ipamd-Spooled": "true"}
-    call = parse("del", headers, spooled.body, node=facts.node, cluster=facts.cluster)
-    if not isinstance(call, DelCall):
-        raise TypeError(f"a {type(call).__name__} was put aside")
-    return call
+async def _tell(services: Services, error: CniError | ApiError, headers: Mapping[str, str], request: Request) -> None:
+    """Make an event of a spooled DEL that will never be carried out. Raises Unavailable: then it is asked again."""
+    facts = services.facts
+    node = headers.get("Ipamd-Node", facts.node)
+    container = headers.get("CNI-ContainerID", "")
+    detail = f"DEL of container {container[:128]!r} after the cluster was away: {error}"
+    await services.allocation.note_refused(node[:128], detail[:1000], request)

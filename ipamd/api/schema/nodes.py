@@ -39,6 +39,7 @@ class NodeAttachmentShown(Shown):
     cni_network: str | None
     container_id: str | None
     netns: str | None
+    netns_inode: int | None
     state: str
     generation: int
     since: str
@@ -94,6 +95,7 @@ def _attachment(one: NodeAttachment) -> NodeAttachmentShown:
         cni_network=owner.cni_network if owner else None,
         container_id=owner.container_id if owner else None,
         netns=owner.netns if owner else None,
+        netns_inode=owner.netns_inode if owner else None,
         state=attachment.state.value,
         generation=attachment.generation,
         since=when(attachment.since_ms),
