@@ -6,13 +6,16 @@ Two calls are two calls to the cluster: an ADD that is repeated has another star
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from ipamd.agent.freshness import FreshAnswers
+from ipamd.agent.own import held_by
 from ipamd.agent.slots import Slots
 from ipamd.agent.upstream import NoAnswer, Upstream
-from ipamd.cni import environment
+from ipamd.cni import config, environment
 from ipamd.cni.answer import read_error
+from ipamd.cni.attachments import read_valid, with_valid
 from ipamd.cni.errors import NOT_AVAILABLE, CniError
 from ipamd.core.names import with_cluster
 from ipamd.core.ports import Unavailable
@@ -79,6 +82,7 @@ class Agent:
                 asked = await self._seen(asked)
             case "gc":
                 await self._in_order(deadline_s)
+                asked = await self._sparing(asked, deadline_s)
         return await self._ask(asked, deadline_s)
 
     async def api(self, asked: Asked, deadline_s: float) -> Said:
@@ -108,7 +112,15 @@ class Agent:
         if self.spooling is None:
             return await attempt(deadline_s)
         aside = SpooledCall.of(headers, asked.body, request_id, self.clock.wall_ms())
-        return await self.spooling.take(aside, attempt, deadline_s)
+        said = await self.spooling.take(aside, attempt, deadline_s)
+        self._forget(asked)
+        return said
+
+    def _forget(self, asked: Asked) -> None:
+        """Of what a DEL let go, this host does not claim that it lives."""
+        container_id = environment.variable(asked.headers, environment.CONTAINER_ID)
+        ifname = environment.variable(asked.headers, environment.IFNAME)
+        self._sandboxes.forget(container_id or "", ifname or "")
 
     async def _status(self, asked: Asked, deadline_s: float) -> Said:
         fresh = self._fresh.find(asked)
@@ -139,6 +151,24 @@ class Agent:
         netns = environment.variable(asked.headers, environment.NETNS)
         inode = await self._sandboxes.inode(netns) if netns else None
         return asked if inode is None else asked.saying(Ipamd_Netns_Inode=str(inode))
+
+    async def _sparing(self, asked: Asked, deadline_s: float) -> Asked:
+        """With what its list does not name although its namespace lives: only this host can see that."""
+        try:
+            conf = config.decode(asked.body, strict=True)
+            network, named = config.read_network(conf), read_valid(conf)
+        except CniError:
+            return asked  # the server says what is wrong with it
+        held = await held_by(self.upstream, asked_node(asked), deadline_s)
+        mine = [one for one in held.sandboxes if one.cni_network == network]
+        unnamed = [one for one in mine if (one.container_id, one.ifname) not in named]
+        try:
+            seen = await self._sandboxes.look(unnamed)
+        except TimeoutError:
+            raise Unavailable("this host could not look at its namespaces in time", "none") from None
+        keys = {(one.container_id, one.ifname) for one in unnamed}
+        living = [key for one in seen if one.alive is True and (key := (one.container_id, one.ifname)) in keys]
+        return replace(asked, body=with_valid(asked.body, living)) if living else asked
 
     def _asked(self, verb: str, headers: Mapping[str, str], body: bytes, request_id: str) -> Asked:
         """A call as it goes to a server: what the plugin said, and this node's name where it named none."""

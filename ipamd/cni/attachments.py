@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator
 
 from ipamd.cni import config
 from ipamd.cni.config import Json
@@ -45,3 +46,12 @@ def _address(value: object, where: str) -> Address:
         return parse_host(config.text(item.get("address"), f"{where}.address"))
     except AddressError as error:
         raise CniError(BAD_CONFIG, f"{where}.address: {error}") from None
+
+
+def with_valid(body: bytes, more: Iterable[tuple[str, str]]) -> bytes:
+    """A configuration of a GC call with more attachments (container id, ifname) that it must keep. Raises CniError."""
+    conf = config.decode(body, strict=True)
+    read_valid(conf)
+    key = next(key for key in _LISTS if key in conf)
+    added = [{"containerID": container_id, "ifname": ifname} for container_id, ifname in more]
+    return json.dumps({**conf, key: [*config.sequence(conf[key], key), *added]}).encode()
