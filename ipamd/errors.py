@@ -39,6 +39,7 @@ _ROWS = (
     ErrorCode("member_exists", 409, "The name or the id is another member's", 7),
     ErrorCode("last_member", 409, "It is the last member with a vote", 7),
     ErrorCode("import_conflict", 409, "The import contradicts what is there", 7),
+    ErrorCode("other_cluster", 409, "The request is meant for another cluster", 7),
     ErrorCode("gone", 410, "The data is not kept any more", 7),
     ErrorCode("too_large", 413, "The request is too large", 7),
     ErrorCode("too_many_requests", 429, "Too many requests", 11),

@@ -9,10 +9,12 @@ import os
 import resource
 import socket
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from ipamd.core.commands import CallStart
+from ipamd.core.evidence import Look, Place
 from ipamd.settings import Host
 
 MAX_FILES = 16_384
@@ -61,6 +63,18 @@ class Namespaces:
         except (OSError, ValueError):
             return None
 
+    def look(self, path: str) -> Look:
+        """What is at a path, and which directory it was looked for in."""
+        directory = os.path.dirname(path) or "."  # noqa: PTH120 - as above
+        place = _place(directory)
+        try:
+            found = os.stat(path)  # noqa: PTH116 - as above
+        except FileNotFoundError:
+            return Look(place if _place(directory) == place else None)
+        except (OSError, ValueError):
+            return Look(None)
+        return Look(place, found.st_ino, found.st_dev == _NAMESPACES_DEVICE)
+
     def alive(self, path: str, inode: int | None) -> bool | None:
         """Whether the namespace that was at `path` is there still; None if that cannot be told."""
         if inode is None:
@@ -71,6 +85,47 @@ class Namespaces:
             return False
         except (OSError, ValueError):
             return None
+
+
+class CniRecords:
+    """The records of libcni, one file each, made at an ADD and removed after its DEL: those of this boot."""
+
+    def __init__(self, directories: Sequence[Path]) -> None:
+        self._directories = directories
+
+    def names(self) -> frozenset[str]:
+        """The names of the records made since this host booted."""
+        booted_s = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+        found: set[str] = set()
+        for directory in self._directories:
+            with suppress(OSError), os.scandir(directory) as entries:
+                found.update(entry.name for entry in entries if _is_younger(entry, booted_s))
+        return frozenset(found)
+
+
+def _is_younger(entry: os.DirEntry[str], than_s: float) -> bool:
+    try:
+        return entry.stat().st_mtime >= than_s
+    except OSError:
+        return True  # it was there a moment ago
+
+
+def _place(directory: str) -> Place | None:
+    try:
+        found = os.stat(directory)  # noqa: PTH116 - on the hot path
+    except (OSError, ValueError):
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _device_of_namespaces() -> int | None:
+    try:
+        return os.stat("/proc/self/ns/net").st_dev  # noqa: PTH116 - as above
+    except OSError:
+        return None
+
+
+_NAMESPACES_DEVICE = _device_of_namespaces()
 
 
 def raise_file_limit() -> None:

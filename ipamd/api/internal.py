@@ -33,6 +33,7 @@ def add_routes(app: web.Application, services: Services, inside: Inside) -> None
     app.router.add_post(f"{PREFIX}/propose", _endpoint(services, inside, _propose))
     app.router.add_post(f"{PREFIX}/barrier", _endpoint(services, inside, _barrier))
     app.router.add_post(f"{PREFIX}/hand-over", _endpoint(services, inside, _hand_over))
+    app.router.add_post(f"{PREFIX}/heartbeat", _endpoint(services, inside, _heartbeat))
     app.router.add_get(f"{PREFIX}/member", _endpoint(services, inside, _member))
     app.router.add_get(f"{PREFIX}/snapshot", _endpoint(services, inside, _snapshot))
 
@@ -98,6 +99,15 @@ async def _hand_over(inside: Inside, request: web.Request, left_s: float) -> web
     to = (await read_body(request)).decode("utf-8", "replace")
     await inside.hand_over(to or None, left_s)
     return _bytes(inside.log.status().applied, b"")
+
+
+async def _heartbeat(inside: Inside, request: web.Request, _left_s: float) -> web.StreamResponse:
+    """Count a node, whose name is the body, as heard. Raises Unavailable where this member does not lead."""
+    status = inside.log.status()
+    if not status.is_leader:
+        raise Unavailable(f"{inside.name} does not lead", "none")
+    inside.heard((await read_body(request)).decode("utf-8", "replace"))
+    return _bytes(status.applied, b"")
 
 
 async def _member(inside: Inside, _request: web.Request, _left_s: float) -> web.StreamResponse:

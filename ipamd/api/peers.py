@@ -139,6 +139,10 @@ class HttpPeers:
         """Have a member that leads hand over to another. Raises Unavailable."""
         await self._ask(_Asked(member, "POST", "/hand-over", (to or "").encode()), timeout_s)
 
+    async def heartbeat(self, member: Member, node: str, timeout_s: float) -> None:
+        """Tell a member that leads that a node was heard. Raises Unavailable."""
+        await self._ask(_Asked(member, "POST", "/heartbeat", node.encode()), timeout_s)
+
     async def _ask(self, asked: _Asked, timeout_s: float) -> _Got:
         """One exchange. Raises Unavailable, which says whether the other one may have acted on it."""
         member, sent = asked.member, Sent()

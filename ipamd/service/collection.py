@@ -46,10 +46,20 @@ class Collection:
             reclaim, lambda snapshot: attachments_of_node(snapshot, sweep.node, self._dead(sweep)), request
         )
 
-    async def release_node(self, node: str, request: Request) -> At[tuple[LetGo, ...]]:
-        """Free all that is bound on a node. Raises ApiError, Unavailable."""
-        reclaim = Reclaim(request.origin, ReclaimCause.NODE_RELEASE, node, ())
-        return await self._reclaim(reclaim, lambda snapshot: attachments_of_node(snapshot, node), request)
+    async def release_node(self, node: str, request: Request, *, suspect: bool = False) -> At[tuple[LetGo, ...]]:
+        """Free all that is bound on a node, or all that is suspect. Raises ApiError, Unavailable."""
+        cause = ReclaimCause.SUSPECT_RELEASE if suspect else ReclaimCause.NODE_RELEASE
+        reclaim = Reclaim(request.origin, cause, node, ())
+        return await self._reclaim(
+            reclaim,
+            lambda snapshot: attachments_of_node(snapshot, node, lambda one: one.suspect or not suspect),
+            request,
+        )
+
+    async def reclaim_lost(self, node: str, bindings: tuple[Binding, ...], request: Request) -> At[Released]:
+        """Free what a lost node holds, if the log finds its time over too. Raises ApiError, Unavailable."""
+        reclaim = Reclaim(request.origin, ReclaimCause.LOST, node, bindings)
+        return await self._proposer.carry_out(reclaim, request, Released)
 
     async def empty_pool(self, name: str, request: Request) -> At[tuple[LetGo, ...]]:
         """Free all that a pool gave, what is held or pinned too. Raises ApiError, Unavailable."""

@@ -24,6 +24,10 @@ def _no_days() -> int | None:
     return None
 
 
+def _nobody_counts(_node: str) -> None:
+    """Nobody watches the nodes."""
+
+
 @dataclass(frozen=True)
 class Inside:
     """A member as the others see it. `log` is its own: who asks it has looked for the leader already."""
@@ -39,6 +43,9 @@ class Inside:
     """Have another member lead (None: the most advanced), within so many seconds. Raises Unavailable."""
 
     certificate_days: Callable[[], int | None] = _no_days
+    heard: Callable[[str], None] = _nobody_counts
+    """A node was heard by another member, and this one leads."""
+
     insecure: bool = False
     """Members have no certificates; they are believed on loopback."""
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from ipamd.core.entries import Item
+from ipamd.core.evidence import Look
 from ipamd.core.model import Member
 from ipamd.core.ports import Answer, Unavailable
 
@@ -37,6 +38,24 @@ class Namespaces(Protocol):
     def alive(self, path: str, inode: int | None) -> bool | None:
         """Whether the namespace seen there once, with that inode, is there still; None: cannot be told."""
 
+    def look(self, path: str) -> Look:
+        """What is at a namespace's path, and in which directory."""
+
+
+class Records(Protocol):
+    """The records that the runtime's CNI library keeps of what it has attached (libcni's cache)."""
+
+    def names(self) -> frozenset[str]:
+        """The names of the records made since the host booted: `NETWORK-CONTAINER-INTERFACE`."""
+
+
+class NoRecords:
+    """Of a host whose runtime keeps none."""
+
+    def names(self) -> frozenset[str]:
+        """None."""
+        return frozenset()
+
 
 def _forget_name(_name: str) -> None:
     """Nobody has to remember it."""
@@ -58,9 +77,14 @@ class Facts:
     def _prefix(self) -> str:
         return "" if self.cluster is None else f"{self.cluster}:"
 
+    @property
+    def whole_node(self) -> str:
+        """The node's name with that of its cluster, as the state has it."""
+        return self._prefix + self.node
+
     def is_own(self, name: str) -> bool:
         """Whether a node's whole name is that of this host."""
-        return name == self._prefix + self.node
+        return name == self.whole_node
 
     def follow(self, name: str, to: str) -> None:
         """A node was renamed: if it is the one of this host, answer for it under its new name from now on."""
@@ -99,6 +123,9 @@ class Peers(Protocol):
     async def hand_over(self, member: Member, to: str | None, timeout_s: float) -> None:
         """Have a member that leads hand over to another (None: the most advanced). Raises Unavailable."""
 
+    async def heartbeat(self, member: Member, node: str, timeout_s: float) -> None:
+        """Tell a member that leads that a node was heard. Raises Unavailable."""
+
 
 class NoPeers:
     """Of a member that meets no others."""
@@ -116,6 +143,10 @@ class NoPeers:
         raise _unmet(member)
 
     async def hand_over(self, member: Member, to: str | None, timeout_s: float) -> None:  # noqa: ARG002 - the port
+        """Nobody is there. Raises Unavailable."""
+        raise _unmet(member)
+
+    async def heartbeat(self, member: Member, node: str, timeout_s: float) -> None:  # noqa: ARG002 - the port
         """Nobody is there. Raises Unavailable."""
         raise _unmet(member)
 

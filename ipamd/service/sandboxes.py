@@ -1,30 +1,112 @@
-"""Owns looking at the network namespaces of pods from the loop, which must never wait for a file system."""
+"""Owns looking at the network namespaces of this host's pods from the loop, which must never wait for a file system."""
 
 from __future__ import annotations
 
 import asyncio
 import posixpath
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
-from ipamd.service.ports import Namespaces
+from ipamd.core.addresses import Address
+from ipamd.core.evidence import Look, Place, is_alive, is_same
+from ipamd.core.inventory import Listed
+from ipamd.service.ports import Namespaces, NoRecords, Records
 
 _QUICK = ("/var/run/", "/run/", "/proc/")
 """Where runtimes keep namespaces: in memory, so that a look takes microseconds."""
 
 _PATIENCE_S = 1.0
+_LOOK_S = 10.0
+_NO_RECORDS = NoRecords()
+
+Key = tuple[str | None, str | None, str]
+"""CNI network, container and interface."""
+
+
+class Sandbox(NamedTuple):
+    """An attachment of this node, as the cluster has it: what there is to look at."""
+
+    cni_network: str | None
+    container_id: str | None
+    ifname: str
+    netns: str | None
+    netns_inode: int | None
+    pod_ref: str
+    addresses: tuple[Address, ...] = ()
+
+    @property
+    def key(self) -> Key:
+        """What tells it from the others of this node."""
+        return self.cni_network, self.container_id, self.ifname
 
 
 class Sandboxes:
-    """The network namespaces of this host's pods."""
+    """The network namespaces of this host's pods. Used in one loop.
 
-    def __init__(self, namespaces: Namespaces) -> None:
-        self._namespaces = namespaces
+    It remembers in which directories it has seen a namespace with its own eyes: only there does a missing one count as
+    gone. And it remembers who was alive, so that a node that was away can say whose addresses it is still using.
+    """
+
+    def __init__(self, namespaces: Namespaces, records: Records = _NO_RECORDS) -> None:
+        self._namespaces, self._records = namespaces, records
+        self._proven: set[Place] = set()
+        self._living: dict[Key, Sandbox] = {}
 
     async def inode(self, path: str) -> int | None:
         """The inode at a namespace's path; None where it cannot be seen, or not soon."""
         if posixpath.normpath(path).startswith(_QUICK):
-            return self._namespaces.inode(path)
+            return self._meet(path)
         try:
             async with asyncio.timeout(_PATIENCE_S):
-                return await asyncio.to_thread(self._namespaces.inode, path)
+                return await asyncio.to_thread(self._meet, path)
         except TimeoutError:
             return None
+
+    async def look(self, mine: Sequence[Sandbox]) -> tuple[Listed, ...]:
+        """What this host sees of its attachments, and of those that it had and that live on. Raises TimeoutError."""
+        known = {one.key for one in mine}
+        lost = [one for key, one in self._living.items() if key not in known]
+        async with asyncio.timeout(_LOOK_S):
+            looks, names = await asyncio.to_thread(self._look_at, [*mine, *lost])
+        for one, look in looks:
+            if look.place is not None and is_same(one.netns_inode, look):
+                self._proven.add(look.place)
+        listed = {one.key: self._judge(one, look, names) for one, look in looks if one.container_id is not None}
+        self._remember(one for one, _ in looks if one.key in listed and listed[one.key].alive is True)
+        return tuple(line for key, line in listed.items() if key in known or line.alive is True)
+
+    def forget(self, container_id: str, ifname: str) -> None:
+        """A DEL was carried out: what the container still has is not its own any more, and it knows."""
+        for key in [key for key in self._living if key[1:] == (container_id, ifname)]:
+            del self._living[key]
+
+    def _meet(self, path: str) -> int | None:
+        look = self._namespaces.look(path)
+        if look.place is not None and look.inode is not None:
+            self._proven.add(look.place)
+        return look.inode
+
+    def _look_at(self, sandboxes: Iterable[Sandbox]) -> tuple[list[tuple[Sandbox, Look]], frozenset[str]]:
+        looks = [(one, self._namespaces.look(one.netns) if one.netns else Look(None)) for one in sandboxes]
+        return looks, self._records.names()
+
+    def _judge(self, one: Sandbox, look: Look, names: frozenset[str]) -> Listed:
+        alive = is_alive(
+            one.netns or "",
+            one.netns_inode,
+            look,
+            is_proven=look.place in self._proven,
+            is_recorded=_is_recorded(one, names),
+        )
+        return Listed(one.cni_network, one.container_id or "", one.ifname, alive, one.pod_ref, one.addresses)
+
+    def _remember(self, living: Iterable[Sandbox]) -> None:
+        self._living = {one.key: one for one in living}
+
+
+def _is_recorded(one: Sandbox, names: frozenset[str]) -> bool:
+    """Whether the runtime's library has a record of an attachment, in whatever network if that is not known."""
+    end = f"-{one.container_id}-{one.ifname}"
+    if one.cni_network is not None:
+        return f"{one.cni_network}{end}" in names
+    return any(name.endswith(end) for name in names)

@@ -14,11 +14,12 @@ from ipamd.service.cluster import Cluster
 from ipamd.service.collection import Collection
 from ipamd.service.events import Events
 from ipamd.service.exhaustion import Exhaustion
+from ipamd.service.heartbeats import Heartbeats
 from ipamd.service.housekeeping import Housekeeping
 from ipamd.service.inside import Inside
 from ipamd.service.nodes import Nodes
 from ipamd.service.pools import Pools
-from ipamd.service.ports import Clock, Facts, Namespaces, NoPeers, Peers, Random
+from ipamd.service.ports import Clock, Facts, Namespaces, NoPeers, NoRecords, Peers, Random, Records
 from ipamd.service.proposer import Proposer
 from ipamd.service.reader import Reader
 from ipamd.service.reservations import Reservations
@@ -26,9 +27,11 @@ from ipamd.service.sandboxes import Sandboxes
 from ipamd.service.settings import Settings
 from ipamd.service.spooling import Spooling
 from ipamd.service.tokens import Tokens
+from ipamd.service.watch import Watch
 from ipamd.service.why import Why
 
 _NO_PEERS = NoPeers()
+_NO_RECORDS = NoRecords()
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,7 @@ class Services:
     why: Why
     calls: Calls
     housekeeping: Housekeeping
+    watch: Watch
     reader: Reader
     inside: Inside | None = None
     """What other members may ask of this one; None: it meets none."""
@@ -73,22 +77,25 @@ class Services:
         peers: Peers = _NO_PEERS,
         inside: Inside | None = None,
         spooling: Spooling | None = None,
+        heartbeats: Heartbeats | None = None,
+        records: Records = _NO_RECORDS,
     ) -> Self:
         """Make the use cases over a log and a state; `inside` None: no other members. Nothing runs before `start`."""
         proposer, reader = Proposer(log, clock, random), Reader(log, state, clock)
         collection = Collection(proposer, reader, namespaces)
+        heartbeats = heartbeats or Heartbeats(clock)
         return cls(
             log=log,
             clock=clock,
             random=random,
-            sandboxes=Sandboxes(namespaces),
+            sandboxes=Sandboxes(namespaces, records),
             facts=facts,
             allocation=Allocation(proposer, reader, Exhaustion(reader, clock)),
             collection=collection,
             pools=Pools(proposer, reader, collection, clock),
             reservations=Reservations(reader),
             addresses=Addresses(proposer, reader),
-            nodes=Nodes(proposer, reader, collection, facts),
+            nodes=Nodes(proposer, reader, collection, facts, log=log, peers=peers, heartbeats=heartbeats),
             cluster=Cluster(proposer, reader, log=log, clock=clock, facts=facts, peers=peers, inside=inside),
             events=Events(reader),
             settings=Settings(proposer, reader),
@@ -96,6 +103,7 @@ class Services:
             why=Why(reader, clock),
             calls=Calls(),
             housekeeping=Housekeeping(log, proposer, clock),
+            watch=Watch(log, proposer, reader, collection, heartbeats=heartbeats, clock=clock),
             reader=reader,
             inside=inside,
             spooling=spooling,
@@ -106,10 +114,12 @@ class Services:
         return self.log.status().applied
 
     async def start(self) -> None:
-        """Begin housekeeping. Called in the HTTP loop's thread."""
+        """Begin housekeeping and the watch over the nodes. Called in the HTTP loop's thread."""
         self.housekeeping.start()
+        self.watch.start()
 
     async def stop(self) -> None:
-        """End housekeeping and wait for reads that are under way."""
+        """End both, and wait for reads that are under way."""
+        await self.watch.stop()
         await self.housekeeping.stop()
         await asyncio.to_thread(self.reader.close)

@@ -7,16 +7,33 @@ from typing import Any
 from ipamd.api.exchange import Exchange, Reply, checked, listed
 from ipamd.api.query import decode_cursor
 from ipamd.api.schema.common import ListQuery, ReadQuery, let_go
-from ipamd.api.schema.nodes import NodeReleasedShown, RenameBody, RenamedShown, show, show_detail
+from ipamd.api.schema.nodes import (
+    InventoryBody,
+    NodeReleasedShown,
+    NodesShown,
+    ReleaseNodeQuery,
+    RenameBody,
+    RenamedShown,
+    ReportedShown,
+    read_inventory,
+    show,
+    show_conflict,
+    show_detail,
+    show_silence,
+)
 from ipamd.core.names import check_node
+from ipamd.service.request import At
 
 
 async def list_nodes(exchange: Exchange[None, ListQuery]) -> Reply:
     """All nodes, by name."""
     query = exchange.query
     (after,) = decode_cursor(query.cursor, tuple[str]) if query.cursor else ("",)
-    page = await exchange.services.nodes.page(after, query.limit, exchange.request)
-    return listed(page, show, lambda row: (row.node.name,))
+    found = await exchange.services.nodes.page(after, query.limit, exchange.request)
+    now_ms = exchange.services.clock.wall_ms()
+    reply = listed(At(found.index, found.value.page), lambda row: show(row, now_ms), lambda row: (row.node.name,))
+    shown = NodesShown(items=reply.value.items, mass_silence=show_silence(found.value.silence), next=reply.value.next)
+    return Reply(reply.index, shown)
 
 
 async def get(exchange: Exchange[None, ReadQuery]) -> Reply:
@@ -24,13 +41,13 @@ async def get(exchange: Exchange[None, ReadQuery]) -> Reply:
     name = exchange.path["node"]
     exchange.caller.own(name)
     found = await exchange.services.nodes.get(name, exchange.request)
-    return Reply(found.index, show_detail(found.value))
+    return Reply(found.index, show_detail(found.value, exchange.services.clock.wall_ms()))
 
 
-async def release(exchange: Exchange[Any, Any]) -> Reply:
-    """Free all that is bound on a node."""
-    name = checked(check_node, exchange.path["node"])
-    done = await exchange.services.nodes.release(name, exchange.request)
+async def release(exchange: Exchange[Any, ReleaseNodeQuery]) -> Reply:
+    """Free all that is bound on a node, or what of it is suspect."""
+    name, suspect = checked(check_node, exchange.path["node"]), exchange.query.only == "suspect"
+    done = await exchange.services.nodes.release(name, exchange.request, suspect=suspect)
     return Reply(done.index, NodeReleasedShown(node=name, released=len(done.value), items=let_go(done.value)))
 
 
@@ -44,4 +61,27 @@ async def rename(exchange: Exchange[RenameBody, Any]) -> Reply:
 async def forget(exchange: Exchange[None, Any]) -> Reply:
     """Forget a node that holds nothing."""
     done = await exchange.services.nodes.forget(exchange.path["node"], exchange.request)
+    return Reply(done.index, None, 204)
+
+
+async def report(exchange: Exchange[InventoryBody, Any]) -> Reply:
+    """Take in what was found on a node."""
+    name = checked(check_node, exchange.path["node"])
+    exchange.caller.own(name)
+    inventory = read_inventory(name, exchange.body)
+    done = await exchange.services.nodes.report(inventory, exchange.body.cluster_id, exchange.request)
+    return Reply(done.index, ReportedShown(conflicts=tuple(show_conflict(one) for one in done.value)))
+
+
+async def heartbeat(exchange: Exchange[Any, Any]) -> Reply:
+    """A node is there."""
+    name = checked(check_node, exchange.path["node"])
+    exchange.caller.own(name)
+    index = await exchange.services.nodes.heartbeat(name, exchange.request)
+    return Reply(index, None, 204)
+
+
+async def confirm(exchange: Exchange[Any, Any]) -> Reply:
+    """Confirm a mass silence."""
+    done = await exchange.services.nodes.confirm(exchange.request)
     return Reply(done.index, None, 204)
