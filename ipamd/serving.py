@@ -30,9 +30,12 @@ from ipamd.founding import ID_BYTES
 from ipamd.notify import notify
 from ipamd.service import Services
 from ipamd.service.comparing import Comparing
+from ipamd.service.heartbeats import Heartbeats
 from ipamd.service.inside import Inside, StateFile
+from ipamd.service.ownnode import OwnNode
 from ipamd.service.ports import Facts
 from ipamd.service.proposer import Proposer
+from ipamd.service.reporting import Reporting
 from ipamd.service.routing import RoutedLog
 from ipamd.service.spooling import Spooling
 from ipamd.settings import Config, Endpoint
@@ -109,7 +112,9 @@ async def running(config: Config, ends: Ends) -> AsyncIterator[Server]:
         stack.push_async_callback(_hand_over, node)
         if not is_alone:
             _in_background(_found(own, node, ends), stack)
-        _in_background(_announce(config, services, listening), stack)
+        reporting = _reporting(config, services)
+        stack.push_async_callback(reporting.stop)
+        _in_background(_announce(config, services, listening, reporting), stack)
         if own.tls is not None:
             _in_background(_follow_certificates(own.tls), stack)
         yield Server(own.tls)
@@ -196,7 +201,8 @@ def _raft_node(own: _Own, beginning: Beginning, ends: Ends) -> RaftNode:
 
 async def _serve_use_cases(own: _Own, node: RaftNode, ends: Ends, stack: AsyncExitStack) -> Services:
     config, clock = own.config, system.SystemClock()
-    inside = _inside(own, node)
+    heartbeats = Heartbeats(clock)
+    inside = _inside(own, node, heartbeats)
     routed = RoutedLog(node, own.peers, name=config.member_name, members=lambda: node.members, clock=clock)
     spool = DirectorySpool(config.spool_dir)
     stack.push_async_callback(spool.close)
@@ -217,6 +223,8 @@ async def _serve_use_cases(own: _Own, node: RaftNode, ends: Ends, stack: AsyncEx
         peers=own.peers,
         inside=inside,
         spooling=spooling,
+        heartbeats=heartbeats,
+        records=system.CniRecords(config.cni_cache_dir),
     )
     stack.push_async_callback(services.stop)
     await services.start()
@@ -238,7 +246,22 @@ async def _serve_use_cases(own: _Own, node: RaftNode, ends: Ends, stack: AsyncEx
     return services
 
 
-def _inside(own: _Own, node: RaftNode) -> Inside | None:
+def _reporting(config: Config, services: Services) -> Reporting:
+    """What tells the cluster of this host's own pods; started once the server serves."""
+    spooling = services.spooling
+    return Reporting(
+        OwnNode(services.nodes, services.reader, services.facts),
+        services.sandboxes,
+        services.clock,
+        boot_id=system.boot_id(),
+        spooled=lambda: 0 if spooling is None else spooling.length,
+        in_order=Reporting.no_order if spooling is None else spooling.clear,
+        heartbeat_every_s=config.heartbeat_every_s,
+        report_every_s=config.report_every_s,
+    )
+
+
+def _inside(own: _Own, node: RaftNode, heartbeats: Heartbeats) -> Inside | None:
     config = own.config
     if not config.meets_peers:
         return None
@@ -252,6 +275,7 @@ def _inside(own: _Own, node: RaftNode) -> Inside | None:
         digests=own.digests.known,
         hand_over=node.transfer,
         certificate_days=_days_of(own.tls),
+        heard=heartbeats.note,
         insecure=own.tls is None,
     )
 
@@ -331,8 +355,8 @@ async def _found(own: _Own, node: RaftNode, ends: Ends) -> None:
         ends.fatal(str(error))
 
 
-async def _announce(config: Config, services: Services, listening: Endpoint) -> None:
-    """Say once that the server can serve, and what it waits for until then."""
+async def _announce(config: Config, services: Services, listening: Endpoint, reporting: Reporting) -> None:
+    """Say once that the server can serve, and what it waits for until then; then report of its own node."""
     waits_for = None
     while True:
         detail = await services.cluster.unready(None)
@@ -347,6 +371,7 @@ async def _announce(config: Config, services: Services, listening: Endpoint) -> 
     index = services.log.status().applied
     logger.info("ready", extra={**where, **who, "index": index, "version": __version__})
     notify("READY=1")
+    reporting.start()
 
 
 async def _follow_certificates(tls: Tls) -> None:

@@ -39,13 +39,18 @@ class SystemClock:
         return time.time_ns() // 1_000_000
 
 
-def call_start() -> CallStart | None:
-    """Now, as a plugin says when it started; None where the kernel does not say which boot this is."""
+def boot_id() -> str | None:
+    """The kernel's id of this boot; None where it does not say."""
     try:
-        boot_id = _BOOT_ID.read_text().strip()
+        return _BOOT_ID.read_text().strip() or None
     except OSError:
         return None
-    return CallStart(boot_id, time.clock_gettime_ns(time.CLOCK_BOOTTIME))
+
+
+def call_start() -> CallStart | None:
+    """Now, as a plugin says when it started; None where the kernel does not say which boot this is."""
+    boot = boot_id()
+    return None if boot is None else CallStart(boot, time.clock_gettime_ns(time.CLOCK_BOOTTIME))
 
 
 def random_bytes(count: int) -> bytes:

@@ -53,12 +53,12 @@ class Reach(Protocol):
         """Say that this node is there."""
 
 
-async def _no_order(_deadline_s: float) -> None:
-    """Nothing waits to be delivered before."""
-
-
 class Reporting(Background):
     """Goes on for as long as the process runs."""
+
+    @staticmethod
+    async def no_order(_deadline_s: float) -> None:
+        """Nothing waits to be delivered before."""
 
     def __init__(
         self,
@@ -66,13 +66,16 @@ class Reporting(Background):
         sandboxes: Sandboxes,
         clock: Clock,
         *,
-        boot_id: str,
+        boot_id: str | None,
         spooled: Callable[[], int] = lambda: 0,
-        in_order: Callable[[float], Awaitable[None]] = _no_order,
+        in_order: Callable[[float], Awaitable[None]] = no_order,
         heartbeat_every_s: float = HEARTBEAT_EVERY_S,
         report_every_s: float = REPORT_EVERY_S,
     ) -> None:
-        """`spooled` counts the DELs that wait, `in_order` waits until those that wait now are delivered."""
+        """`boot_id` None: the kernel does not say it, and nothing is reported.
+
+        `spooled` counts the DELs that wait, `in_order` waits until those that wait now are delivered.
+        """
         super().__init__()
         self._reach, self._sandboxes, self._clock, self._boot_id = reach, sandboxes, clock, boot_id
         self._spooled, self._in_order = spooled, in_order
@@ -101,6 +104,8 @@ class Reporting(Background):
 
     async def report(self) -> None:
         """Look once at what is bound here, and report it. Raises Unavailable, ApiError."""
+        if self._boot_id is None:
+            return
         deadline_s = self._deadline_s()
         await self._in_order(deadline_s)
         known = await self._reach.known(deadline_s)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ipamd.settings import kinds
-from ipamd.settings.table import DEL_POLICY, LOGGING, TABLE, Section, Setting
+from ipamd.settings.table import DEL_POLICY, EVIDENCE, LOGGING, TABLE, Section, Setting
 
 _OF_SERVER = {setting.name: setting for setting in TABLE}
 
@@ -53,6 +53,7 @@ AGENT_TABLE: tuple[Setting, ...] = tuple(
         ),
         _OF_SERVER["cluster"],
         DEL_POLICY,
+        *EVIDENCE,
         *LOGGING,
     )
 )

@@ -32,6 +32,9 @@ class Config:
     insecure: bool
     spool_dir: Path
     del_policy: str
+    cni_cache_dir: tuple[Path, ...]
+    heartbeat_every_s: int
+    report_every_s: int
     log_format: str
     log_level: str
     raft_min_timeout_ms: int
@@ -70,6 +73,9 @@ class AgentConfig:
     node_name: str
     cluster: str | None
     del_policy: str
+    cni_cache_dir: tuple[Path, ...]
+    heartbeat_every_s: int
+    report_every_s: int
     log_format: str
     log_level: str
 

@@ -166,6 +166,14 @@ def _servers(value: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_named(_server, item) for item in items))
 
 
+def _directories(value: object) -> tuple[Path, ...]:
+    """Directories, divided by `:` where they stand in one text; an empty text is none of them."""
+    items = [part for part in value.split(":") if part] if isinstance(value, str) else value
+    if not isinstance(items, (list, tuple)):
+        raise ValueError("is no list of directories")  # noqa: TRY004 - one exception for every bad value
+    return tuple(dict.fromkeys(_named(_path, item) for item in items))
+
+
 def _peer(value: object) -> Peer:
     name, equals, rest = _text(value).partition("=")
     raft, comma, url = rest.partition(",")
@@ -233,6 +241,7 @@ NAME = Kind("NAME", _name)
 ENDPOINT = Kind("HOST:PORT", _endpoint)
 URL = Kind("URL", _url)
 SERVERS = Kind("URL", _servers, is_list=True)
+DIRECTORIES = Kind("DIR", _directories, is_list=True)
 PEERS = Kind("NAME=RAFT_HOST:PORT,URL", _peers, is_list=True)
 RECLAIM = Kind("never|after:SECONDS", _reclaim)
 FLAG = Kind("BOOLEAN", _flag, is_flag=True)

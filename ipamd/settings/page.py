@@ -26,8 +26,7 @@ _NOTES = {
     Section.CLUSTER: "Peers without TLS are accepted only on loopback and with `insecure`.\n",
     Section.FIRST: "These are replicated: they count once, when a new cluster is founded. Later `ipamctl settings set`"
     " or `PUT /v1/settings` changes them, for all members; there the names have underscores, though `ipamctl` takes"
-    " both.\n\nKept, but without effect until there is a node agent: `reclaim`, `node-lost-s`, `evidence-grace-s`;"
-    " until there are the dialects of whereabouts and host-local: `inline-pools`.\n",
+    " both.\n\nKept, but without effect until there are the dialects of whereabouts and host-local: `inline-pools`.\n",
     Section.TIMING: "",
     Section.AGENT: "Of `ipamd agent`, which has these and no others.\n",
 }

@@ -65,7 +65,7 @@ _FIRST_KINDS = {
     ),
     "evidence_grace_s": (
         kinds.integer("SECONDS", 0, MAX_SECONDS),
-        "How long a binding that a node's report lacks is kept from suspicion.",
+        "How far apart two reports of a node must be that both find a namespace gone, before its address is freed.",
     ),
     "tombstone_s": (
         kinds.integer("SECONDS", 0, MAX_SECONDS),
@@ -93,6 +93,30 @@ DEL_POLICY = Setting(
     "What becomes of a DEL that the cluster cannot take within half a second: kept on the disk, a success for its"
     " caller, and delivered later; or error code 11, so that the pod is not removed until it can.",
 )
+
+EVIDENCE = (
+    Setting(
+        "cni-cache-dir",
+        kinds.DIRECTORIES,
+        "/var/lib/cni/results:/var/lib/cni/multus/results",
+        "Where the container runtime's CNI library keeps a record of each attachment; may be given several times (in"
+        " the environment with `:` between them). A record can save what looks gone, and takes no life away.",
+    ),
+    Setting(
+        "heartbeat-every-s",
+        kinds.integer("SECONDS", 1, 60),
+        "10",
+        "How often this node says that it is there.",
+    ),
+    Setting(
+        "report-every-s",
+        kinds.integer("SECONDS", 1, 3_600),
+        "30",
+        "How often it looks at its pods' network namespaces and reports which are there. Over 90 seconds, takeovers by"
+        " other nodes are not refused any more.",
+    ),
+)
+"""What a node tells the cluster of itself."""
 
 LOGGING = (
     Setting("log-format", kinds.choice("json", "text"), "json", "One JSON object a line, or text for people."),
@@ -167,6 +191,7 @@ TABLE: tuple[Setting, ...] = (
         default_note="`spool` in `data-dir`",
     ),
     DEL_POLICY,
+    *EVIDENCE,
     *LOGGING,
     Setting(
         "peer",
