@@ -64,10 +64,25 @@ def without_plugins() -> Reason:
     return f"needs the CNI plugins {', '.join(missing)} in {CNI_BIN}" if missing else None
 
 
+@functools.cache
+def without_containerd() -> Reason:
+    """Why a container runtime of our own cannot be run here; None: it can."""
+    tools = {"containerd": "containerd", "ctr": "containerd", "runc": "runc", "busybox": "busybox-static"}
+    for tool, package in {**tools, "unshare": "util-linux", "nsenter": "util-linux"}.items():
+        if shutil.which(tool) is None:
+            return f"needs {tool} (Debian: {package})"
+    if b"/ld-" in Path(shutil.which("busybox") or "").read_bytes():
+        return "needs a statically linked busybox (Debian: busybox-static)"
+    own = ["unshare", "--mount", "--net", "--pid", "--fork", "--mount-proc", "true"]
+    made = subprocess.run(own, capture_output=True, text=True, check=False)
+    return None if made.returncode == 0 else f"needs namespaces: {made.stderr.strip()}"
+
+
 NEEDS: dict[str, tuple[str, Callable[[], Reason]]] = {
     "needs_root": ("needs root and network namespaces", without_namespaces),
     "needs_disks": ("needs root and loop devices", without_disks),
     "needs_strace": ("needs strace", without_strace),
+    "needs_containerd": ("needs root and containerd", without_containerd),
     "needs_plugins": ("needs the reference CNI plugins", without_plugins),
 }
 
