@@ -20,6 +20,7 @@ from ipamd.credentials import token_in, trust_in
 from ipamd.datadir import DataDirError
 from ipamd.notify import notify
 from ipamd.service.ports import Facts
+from ipamd.service.reporting import Reporting
 from ipamd.service.sandboxes import Sandboxes
 from ipamd.service.spooling import Spooling
 from ipamd.service.wire import Asked
@@ -58,12 +59,13 @@ async def attending(config: AgentConfig) -> AsyncIterator[RunningAgent]:
         servers = Servers(config.server, kept.servers, zlib.crc32(config.full_name.encode()))
         upstream = Upstream(transport, servers, clock=clock, random=system.random_bytes)
         await _claim(config, directory, kept, upstream)
+        sandboxes = Sandboxes(system.Namespaces(), system.CniRecords(config.cni_cache_dir))
         agent = Agent(
             upstream,
             facts=Facts("agent", config.node_name, config.cluster),
             clock=clock,
             random=system.random_bytes,
-            sandboxes=Sandboxes(system.Namespaces()),
+            sandboxes=sandboxes,
         )
         agent.spooling = Spooling(
             spool, agent.deliver, clock=clock, now=system.call_start, is_on=config.del_policy == "spool"
@@ -74,6 +76,18 @@ async def attending(config: AgentConfig) -> AsyncIterator[RunningAgent]:
         stack.push_async_callback(learning.stop)
         learning.start()
         await _listen(config, agent, stack)
+        reporting = Reporting(
+            agent.reach,
+            sandboxes,
+            clock,
+            boot_id=system.boot_id(),
+            spooled=lambda: agent.spooled,
+            in_order=agent.spooling.clear,
+            heartbeat_every_s=config.heartbeat_every_s,
+            report_every_s=config.report_every_s,
+        )
+        stack.push_async_callback(reporting.stop)
+        reporting.start()
         yield RunningAgent()
 
 

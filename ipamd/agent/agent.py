@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from ipamd.agent.freshness import FreshAnswers
-from ipamd.agent.own import held_by
+from ipamd.agent.reach import NodeReach
 from ipamd.agent.slots import Slots
 from ipamd.agent.upstream import NoAnswer, Upstream
 from ipamd.cni import config, environment
@@ -52,6 +52,7 @@ class Agent:
         """Set before the socket opens; it delivers by `deliver`."""
 
         self._sandboxes, self._slots, self._fresh = sandboxes, Slots(clock), FreshAnswers(clock)
+        self._reach = NodeReach(upstream, lambda: self.node)
 
     def applied(self) -> int:
         """The highest log index that a server has named."""
@@ -61,6 +62,11 @@ class Agent:
     def spooled(self) -> int:
         """How many DELs wait for the cluster."""
         return 0 if self.spooling is None else self.spooling.length
+
+    @property
+    def reach(self) -> NodeReach:
+        """How this node reports."""
+        return self._reach
 
     @property
     def node(self) -> str:
@@ -159,8 +165,8 @@ class Agent:
             network, named = config.read_network(conf), read_valid(conf)
         except CniError:
             return asked  # the server says what is wrong with it
-        held = await held_by(self.upstream, asked_node(asked), deadline_s)
-        mine = [one for one in held.sandboxes if one.cni_network == network]
+        known = await self._reach.known_of(asked_node(asked), deadline_s)
+        mine = [one for one in known.sandboxes if one.cni_network == network]
         unnamed = [one for one in mine if (one.container_id, one.ifname) not in named]
         try:
             seen = await self._sandboxes.look(unnamed)

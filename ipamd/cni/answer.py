@@ -1,4 +1,4 @@
-"""Owns reading an error object that a server wrote, for those who pass it on."""
+"""Owns reading an error that a server wrote, for those who pass it on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 
 class ErrorSaid(NamedTuple):
-    """What an error object says."""
+    """What a CNI error object says."""
 
     code: int
     msg: str
@@ -19,6 +19,10 @@ class _Shape(msgspec.Struct):
     msg: str = ""
 
 
+class _Problem(msgspec.Struct):
+    detail: str = ""
+
+
 def read_error(body: bytes) -> ErrorSaid:
     """Code and sentence of an error object; code 11 where it is none."""
     try:
@@ -26,3 +30,11 @@ def read_error(body: bytes) -> ErrorSaid:
     except (msgspec.DecodeError, UnicodeDecodeError):
         return ErrorSaid(11, "")
     return ErrorSaid(found.code or 11, found.msg)
+
+
+def read_problem(body: bytes) -> str:
+    """The sentence of a problem document; empty where it is none."""
+    try:
+        return msgspec.json.decode(body, type=_Problem).detail
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return ""
