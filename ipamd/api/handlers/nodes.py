@@ -37,10 +37,10 @@ async def list_nodes(exchange: Exchange[None, ListQuery]) -> Reply:
 
 
 async def get(exchange: Exchange[None, ReadQuery]) -> Reply:
-    """One node."""
+    """One node. That there is none of a name is no secret: an agent whose node was renamed asks for both names."""
     name = exchange.path["node"]
-    exchange.caller.own(name)
     found = await exchange.services.nodes.get(name, exchange.request)
+    exchange.caller.own(name)
     return Reply(found.index, show_detail(found.value, exchange.services.clock.wall_ms()))
 
 

@@ -1,0 +1,302 @@
+"""An agent as it is wired, in front of a real server: the same answers on its socket, and what is its own business."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from ipamd import system
+from ipamd.agenting import attending
+from ipamd.datadir import DataDirError
+from ipamd.settings import AgentConfig
+from tests.support.stack import Got, Stack, ask, conf, running
+
+NETNS = "/proc/self/ns/net"
+INODE = Path(NETNS).stat().st_ino
+
+
+@dataclass
+class Node:
+    """An agent, and a client on its socket."""
+
+    config: AgentConfig
+    session: aiohttp.ClientSession
+
+    async def ask(self, method: str, path: str, body: Any = None, **more: Any) -> Got:
+        return await ask(self.session, "http://node", method, path, body, **more)
+
+    async def cni(self, verb: str, config: Any = None, **env: str | None) -> Got:
+        headers = {
+            "CNI-ContainerID": "c1",
+            "CNI-IfName": "eth0",
+            "CNI-Netns": NETNS,
+            "CNI-Args": "K8S_POD_NAMESPACE=t;K8S_POD_NAME=a",
+            "Ipamd-Boot-Id": system.boot_id(),
+            "Ipamd-Started": "1000",
+            **{name.replace("_", "-"): value for name, value in env.items()},
+        }
+        sent = {name: value for name, value in headers.items() if value is not None}
+        body = config if isinstance(config, bytes) else json.dumps(config or conf()).encode()
+        return await self.ask("POST", f"/cni/v1/{verb}", body, headers=sent)
+
+    @property
+    def spooled(self) -> list[str]:
+        return sorted(path.name for path in self.config.spool_dir.glob("*.del"))
+
+    @property
+    def refused(self) -> list[str]:
+        return sorted(path.name for path in (self.config.spool_dir / "refused").glob("*.del"))
+
+
+@asynccontextmanager
+async def attended(config: AgentConfig) -> AsyncIterator[Node]:
+    connector = aiohttp.UnixConnector(str(config.socket), limit=0)
+    async with attending(config), aiohttp.ClientSession(connector=connector) as session:
+        yield Node(config, session)
+
+
+async def token_for(stack: Stack, node: str) -> str:
+    made = await stack.ask("POST", "/v1/tokens", {"name": "of-" + node.replace(":", "-"), "role": "node", "node": node})
+    return str(made.json["secret"])
+
+
+async def config_for(stack: Stack, directory: Path, node: str = "w1", **changes: Any) -> AgentConfig:
+    secret = await token_for(stack, node)
+    return config_in(directory, secret, stack.port, node, **changes)
+
+
+def config_in(directory: Path, secret: str, port: int, node: str, **changes: Any) -> AgentConfig:
+    directory.mkdir(exist_ok=True)
+    (directory / "token").write_text(secret)
+    made = AgentConfig(
+        config=None,
+        server=(f"http://127.0.0.1:{port}",),
+        token_file=directory / "token",
+        tls_ca=None,
+        socket=directory / "cni.sock",
+        spool_dir=directory / "spool",
+        node_name=node,
+        cluster=None,
+        del_policy="spool",
+        cni_cache_dir=(),
+        heartbeat_every_s=10,
+        report_every_s=30,
+        log_format="json",
+        log_level="info",
+    )
+    return replace(made, **changes)
+
+
+@pytest.fixture
+async def stack(tmp_path: Path) -> AsyncIterator[Stack]:
+    (tmp_path / "server").mkdir()
+    async with running(tmp_path / "server") as started:
+        await started.pool()
+        yield started
+
+
+@pytest.fixture
+async def node(stack: Stack, tmp_path: Path) -> AsyncIterator[Node]:
+    async with attended(await config_for(stack, tmp_path / "w1")) as started:
+        yield started
+
+
+async def bound_on(stack: Stack, name: str = "w1") -> list[Any]:
+    found = await stack.ask("GET", f"/v1/nodes/{name}")
+    return list(found.json["attachments"]) if found.status == 200 else []
+
+
+async def until_empty(node: Node) -> None:
+    for _ in range(1000):
+        if not node.spooled:
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError(f"{len(node.spooled)} DELs wait still")
+
+
+async def test_calls_are_answered_by_the_cluster(stack: Stack, node: Node) -> None:
+    added = await node.cni("add")
+    assert (added.status, added.json["ips"][0]["address"]) == (200, "192.0.2.1/24")
+    assert int(added.headers["Ipamd-Index"]) > 0
+    checked = await node.cni("check", conf(prevResult=added.json))
+    assert checked.status == 200
+    held = await bound_on(stack)
+    assert [(one["container_id"], one["netns_inode"]) for one in held] == [("c1", INODE)]
+    assert (await node.cni("del", Ipamd_Started="2000")).status == 200
+    assert await bound_on(stack) == []
+
+
+async def test_errors_come_as_the_server_said_them(node: Node) -> None:
+    got = await node.cni("add", conf(pool="nowhere"))
+    assert (got.status, got.headers["Content-Type"], got.json["code"]) == (400, "application/cni+json", 7)
+    assert "node w1" in got.json["msg"]
+    assert (await node.ask("POST", "/cni/v1/nothing")).json["code"] == 7
+
+
+async def test_two_calls_are_two_calls(node: Node, stack: Stack) -> None:
+    first, second = await asyncio.gather(node.cni("add"), node.cni("add", Ipamd_Started="1001"))
+    assert first.json["ips"] == second.json["ips"]
+    assert [one["generation"] for one in await bound_on(stack)] == [2]
+
+
+async def test_status_is_given_again_for_a_few_seconds(node: Node, stack: Stack) -> None:
+    before = stack.services.calls._noted
+    assert (await node.cni("status")).status == 200
+    assert (await node.cni("status")).status == 200
+    assert stack.services.calls._noted == before + 1
+    unknown = [await node.cni("status", conf(pool="nowhere")) for _ in range(2)]
+    assert [got.json["code"] for got in unknown] == [50, 50]
+    assert stack.services.calls._noted == before + 3, "what is bad is asked again each time"
+
+
+async def test_the_socket_has_the_rights_of_the_nodes_token(node: Node) -> None:
+    await node.cni("add")
+    assert (await node.ask("GET", "/v1/pools/p/usage")).json["ipv4"]["bound"] == 1
+    assert (await node.ask("GET", "/v1/pools/p/why?pod_ref=t%2Fa")).status == 200
+    assert (await node.ask("GET", "/v1/nodes/w1")).json["bound"] == 1
+    assert (await node.ask("GET", "/v1/nodes/w2")).status == 403
+    refused = await node.ask("POST", "/v1/pools", {"name": "q", "subnet": "10.0.0.0/24"})
+    assert (refused.status, refused.json["code"]) == (403, "forbidden")
+    other = await node.cni("add", Ipamd_Node="w2")
+    assert (other.status, other.json["code"]) == (403, 112)
+
+
+async def test_what_the_agent_knows_itself(node: Node) -> None:
+    await node.cni("add")
+    assert (await node.ask("GET", "/livez")).json == {"status": "ok"}
+    assert (await node.ask("GET", "/readyz")).status == 200
+    listed = (await node.ask("GET", "/v1/calls?limit=1")).json
+    assert (listed["items"][0]["verb"], listed["items"][0]["pod_ref"], listed["spooled"]) == ("add", "t/a", 0)
+    assert (await node.ask("GET", "/v1/calls?limit=x")).json["code"] == "invalid_request"
+    assert (await node.ask("PATCH", "/v1/pools")).json["code"] == "method_not_allowed"
+
+
+async def test_gc_spares_what_this_host_sees_alive(node: Node, stack: Stack, tmp_path: Path) -> None:
+    (tmp_path / "ns").touch()
+    gone = tmp_path / "gone"
+    gone.touch()
+    for number, netns in enumerate((str(tmp_path / "ns"), str(gone), NETNS)):
+        pod = f"K8S_POD_NAMESPACE=t;K8S_POD_NAME=p{number}"
+        added = await node.cni("add", CNI_ContainerID=f"c{number}", CNI_Args=pod, CNI_Netns=netns)
+        assert added.status == 200
+    gone.unlink()
+    collected = await node.cni("gc", conf(**{"cni.dev/valid-attachments": None}), Ipamd_Started="5000")
+    assert collected.status == 200
+    assert {one["container_id"] for one in await bound_on(stack)} == {"c0", "c2"}
+    without = await node.cni("gc", conf(), Ipamd_Started="6000")
+    assert without.json["code"] == 7
+
+
+async def test_a_dels_own_mistakes_are_never_put_aside(stack: Stack, tmp_path: Path) -> None:
+    config = await config_for(stack, tmp_path / "w1", server=("http://127.0.0.1:9",))
+    async with attended(config) as node:
+        assert (await node.cni("del", CNI_ContainerID=None)).json["code"] == 4
+        assert (await node.cni("del", b"{")).json["code"] == 6
+        assert (await node.cni("del", conf(version="9.9.9"))).json["code"] == 1
+        assert node.spooled == []
+
+
+async def test_a_del_that_no_server_takes_is_put_aside_and_delivered(stack: Stack, tmp_path: Path) -> None:
+    config = await config_for(stack, tmp_path / "w1")
+    async with attended(config) as node:
+        await node.cni("add")
+    (config.spool_dir / "agent.json").write_text('{"node_name": "w1"}')
+    async with attended(replace(config, server=("http://127.0.0.1:9",))) as node:
+        began = asyncio.get_running_loop().time()
+        assert (await node.cni("del", Ipamd_Started="2000")).status == 200
+        assert asyncio.get_running_loop().time() - began < 1
+        assert len(node.spooled) == 1
+        listed = (await node.ask("GET", "/v1/calls")).json
+        assert (listed["spooled"], listed["items"][0]["spooled"], listed["items"][0]["code"]) == (1, True, 0)
+        add = await node.cni("add", CNI_ContainerID="c2", Ipamd_Deadline_Ms="400")
+        assert add.json["code"] == 11
+        assert "a DEL waits to be delivered before this" in add.json["msg"]
+        status = await node.cni("status", Ipamd_Deadline_Ms="600")
+        assert (status.status, status.json["code"]) == (503, 50)
+        assert (await node.ask("GET", "/readyz", headers={"Ipamd-Deadline-Ms": "300"})).status == 503
+    assert [one["container_id"] for one in await bound_on(stack)] == ["c1"]
+    async with attended(config) as node:
+        added = await node.cni("add", CNI_ContainerID="c2", Ipamd_Started="3000")
+        assert added.json["ips"][0]["address"] == "192.0.2.1/24"
+        assert node.spooled == []
+        assert [one["container_id"] for one in await bound_on(stack)] == ["c2"]
+
+
+async def test_with_the_other_policy_a_del_waits_itself(stack: Stack, tmp_path: Path) -> None:
+    config = await config_for(stack, tmp_path / "w1", server=("http://127.0.0.1:9",), del_policy="error")
+    async with attended(config) as node:
+        got = await node.cni("del", Ipamd_Deadline_Ms="300")
+        assert (got.status, got.json["code"]) == (503, 11)
+        assert node.spooled == []
+
+
+async def test_a_revoked_token_keeps_dels_until_there_is_a_good_one(stack: Stack, tmp_path: Path) -> None:
+    config = await config_for(stack, tmp_path / "w1")
+    good = (tmp_path / "w1" / "token").read_text()
+    async with attended(config) as node:
+        await node.cni("add")
+        (tmp_path / "w1" / "token").write_text("wrong")
+        assert (await node.cni("add", CNI_ContainerID="c9", Ipamd_Started="1500")).json["code"] == 112
+        assert (await node.cni("del", Ipamd_Started="2000")).status == 200
+        assert len(node.spooled) == 1
+        (tmp_path / "w1" / "token").write_text(good)
+        await until_empty(node)
+    assert await bound_on(stack) == []
+
+
+async def test_a_del_refused_for_good_is_put_away_with_an_event(stack: Stack, tmp_path: Path) -> None:
+    """Another node's name, which this node's token is not for."""
+    config = await config_for(stack, tmp_path / "w1")
+    async with attended(config) as node:
+        assert (await node.cni("del", Ipamd_Node="w2")).status == 200
+        await until_empty(node)
+        assert len(node.refused) == 1
+        assert (await node.cni("add")).status == 200
+    events = (await stack.ask("GET", "/v1/events")).json["items"]
+    refused = [one for one in events if one["kind"] == "del_refused"]
+    assert [(one["node"], "bound to node w1" in one["detail"]) for one in refused] == [("w2", True)]
+
+
+async def test_an_agent_keeps_its_nodes_name(stack: Stack, tmp_path: Path) -> None:
+    config = await config_for(stack, tmp_path / "w1")
+    async with attended(config) as node:
+        await node.cni("add")
+    renamed = replace(config, node_name="w9")
+    with pytest.raises(DataDirError, match=r"this host is node w1, not w9: .* ipamctl node rename w1 w9"):
+        async with attended(renamed):
+            pass
+    assert (await stack.ask("POST", "/v1/nodes/w1/rename", {"to": "w9"})).status == 200
+    (tmp_path / "w1" / "token").write_text(await token_for(stack, "w9"))
+    async with attended(renamed) as node:
+        assert (await node.cni("del", Ipamd_Started="2000")).status == 200
+    assert await bound_on(stack, "w9") == []
+    async with attended(renamed):
+        pass
+
+
+async def test_several_clusters_share_the_servers(stack: Stack, tmp_path: Path) -> None:
+    config = await config_for(stack, tmp_path / "w1", node="blue:w1", node_name="w1", cluster="blue")
+    async with attended(config) as node:
+        assert (await node.cni("add")).status == 200
+    held = await bound_on(stack, "blue:w1")
+    assert [one["pod_ref"] for one in held] == ["blue:t/a"]
+
+
+async def test_the_members_are_learned_and_kept(stack: Stack, tmp_path: Path) -> None:
+    config = await config_for(stack, tmp_path / "w1")
+    async with attended(config) as node:
+        await node.cni("add")
+        for _ in range(200):
+            kept = json.loads((node.config.spool_dir / "agent.json").read_text())
+            if kept["servers"]:
+                break
+            await asyncio.sleep(0.01)
+    assert kept == {"node_name": "w1", "cluster_id": "cluster-1", "servers": ["http://127.0.0.1:7480"]}
