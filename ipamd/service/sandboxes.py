@@ -62,8 +62,11 @@ class Sandboxes:
         except TimeoutError:
             return None
 
-    async def look(self, mine: Sequence[Sandbox]) -> tuple[Listed, ...]:
-        """What this host sees of its attachments, and of those that it had and that live on. Raises TimeoutError."""
+    async def look(self, mine: Sequence[Sandbox], *, with_records: bool = True) -> tuple[Listed, ...]:
+        """What this host sees of its attachments, and of those that it had and that live on. Raises TimeoutError.
+
+        Without records only a namespace that is there counts as alive.
+        """
         known = {one.key for one in mine}
         lost = [one for key, one in self._living.items() if key not in known]
         async with asyncio.timeout(_LOOK_S):
@@ -71,6 +74,7 @@ class Sandboxes:
         for one, look in looks:
             if look.place is not None and is_same(one.netns_inode, look):
                 self._proven.add(look.place)
+        names = names if with_records else frozenset()
         listed = {one.key: self._judge(one, look, names) for one, look in looks if one.container_id is not None}
         self._remember(one for one, _ in looks if one.key in listed and listed[one.key].alive is True)
         return tuple(line for key, line in listed.items() if key in known or line.alive is True)

@@ -12,28 +12,36 @@ from ipamd.core.commands import (
     CallStart,
     ChangeSettings,
     Command,
+    ConfirmSilence,
     CreatePool,
     Del,
     DropPool,
     Expire,
+    FindNodes,
     LiftQuarantine,
+    LoseNodes,
     Origin,
     PoolRequest,
     Reclaim,
     Release,
     ReplacePool,
+    Report,
     SetQuarantine,
+    SilentNode,
 )
 from ipamd.core.decide import Decision
 from ipamd.core.entries import Stamp
 from ipamd.core.intervals import Span
 from ipamd.core.invariants import violations
+from ipamd.core.inventory import Inventory, Listed, seen_of
 from ipamd.core.memory import KEYS, MemoryState
 from ipamd.core.model import (
     AssignedAddress,
     Attachment,
     Cooling,
     Event,
+    EventKind,
+    Node,
     Owner,
     Pool,
     PoolDefinition,
@@ -192,9 +200,10 @@ class World:
         ips: tuple[str, ...] = (),
         pin: bool = False,
         ttl_s: int | None = None,
+        inode: int | None = None,
     ) -> Outcome:
         """The ADD of a container (by default named after the pod); `at`: its start in ns, by default now."""
-        owner = Owner(container or pod, node, net)
+        owner = Owner(container or pod, node, net, "/run/netns/x" if inode else None, inode)
         call = CallStart(boot, self.log_ms if at is None else at, spooled)
         requests = tuple(PoolRequest(name) for name in pools.split())
         return self.run(Add(ORIGIN, requests, pod, ifname, owner, call, uid, addresses(*ips), pin, ttl_s))
@@ -227,6 +236,33 @@ class World:
     def reclaim(self, **values: Any) -> Outcome:
         """A reclaim of bindings that somebody looked at."""
         return self.run(Reclaim(ORIGIN, **values))
+
+    def report(
+        self,
+        node: str = "n1",
+        *,
+        boot: str | None = "b1",
+        index: int | None = None,
+        spooled: int = 0,
+        **alive: bool | None,
+    ) -> Outcome:
+        """A node's report: what became of its containers, by their names (eth0, network k). `index`: by default now."""
+        listed = tuple(Listed("k", container, "eth0", state) for container, state in alive.items())
+        inventory = Inventory(node, boot, self.log_index if index is None else index, listed, spooled)
+        seen = tuple(seen_of(self.state, inventory, self.log_ms))
+        return self.run(Report(ORIGIN, node, boot, inventory.index, seen, spooled))
+
+    def lose(self, *nodes: str, doubtful: tuple[str, ...] = ()) -> Outcome:
+        """The leader counts nodes as lost."""
+        return self.run(LoseNodes(ORIGIN, tuple(SilentNode(node, WALL_MS) for node in nodes), doubtful))
+
+    def find(self, *nodes: str) -> Outcome:
+        """Lost nodes are heard again."""
+        return self.run(FindNodes(ORIGIN, nodes))
+
+    def confirm(self) -> Outcome:
+        """An operator confirms a mass silence."""
+        return self.run(ConfirmSilence(ORIGIN))
 
     def quarantine(self, address: str, for_s: int | None = None, space: str = "default") -> Outcome:
         """Take an address out of use."""
@@ -262,6 +298,16 @@ class World:
         """A pod's reservation in a pool."""
         found = self.state.pool(pool)
         return self.state.reservation(found.id, pod) if found else None
+
+    def node(self, name: str = "n1") -> Node:
+        """A node that must be known."""
+        found = self.state.node(name)
+        assert found is not None, f"there is no node {name}"
+        return found
+
+    def kinds(self, after: int = 0) -> list[EventKind]:
+        """The kinds of what happened."""
+        return [one.kind for one in self.events(after)]
 
     def occupied(self, space: str = "default") -> list[str]:
         """What is not free in a space."""

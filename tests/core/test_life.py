@@ -1,0 +1,119 @@
+"""Hosts live their lives, messages come late and twice: no living container loses its address, no dead one keeps it.
+
+ROUNDS=1 is 10,000 steps.
+"""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
+
+from ipamd.core.commands import ForgetNode
+from tests.core.life import Container, Host, Life
+from tests.core.world import ORIGIN
+
+STEPS = 50
+EXAMPLES = max(20, round(200 * float(os.environ.get("ROUNDS", "0.1"))))
+
+hosts = st.sampled_from(("n1", "n1", "n2", "n3"))
+pods = st.sampled_from([f"t/{letter}" for letter in "abcdef"])
+picks = st.integers(0, 30)
+seldom = st.sampled_from((False, False, False, True))
+often = st.sampled_from((True, True, True, False))
+
+
+class Lives(RuleBasedStateMachine):
+    """The hosts, and what happens to them."""
+
+    lists = Bundle("lists")
+    """What a runtime knew to be alive at some time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.life = Life()
+
+    def living(self, pick: int) -> Container | None:
+        there = [one for host in self.life.hosts.values() for one in host.living()]
+        return there[pick % len(there)] if there else None
+
+    def host(self, name: str) -> Host:
+        return self.life.hosts[name]
+
+    @rule(pod=pods, host=hosts, late=seldom)
+    def start(self, pod: str, host: str, late: bool) -> None:
+        self.life.start(pod, self.host(host), late=late)
+
+    @rule(pick=picks)
+    def start_anew(self, pick: int) -> None:
+        """A new container for a pod that runs: the runtime restarts it, and has not removed the old one."""
+        one = self.living(pick)
+        if one is not None:
+            self.life.start(one.pod, self.host(one.node))
+
+    @rule(pick=picks)
+    def repeat(self, pick: int) -> None:
+        one = self.living(pick)
+        if one is not None:
+            self.life.repeat(one)
+
+    @rule(pick=picks)
+    def end(self, pick: int) -> None:
+        one = self.living(pick)
+        if one is not None:
+            self.life.end(one)
+
+    @rule(pick=picks, spooled=seldom, late=seldom, compensates=seldom)
+    def delete(self, pick: int, spooled: bool, late: bool, compensates: bool) -> None:
+        one = self.living(pick)
+        if one is not None:
+            self.life.delete(one, spooled=spooled, late=late, compensates=compensates)
+
+    @rule(pick=picks, spooled=st.booleans())
+    def restart(self, pick: int, spooled: bool) -> None:
+        """DEL, then ADD with the same container id; the DEL arrives later."""
+        one = self.living(pick)
+        if one is not None:
+            self.life.delete(one, spooled=spooled, late=True)
+            self.life.start(one.pod, self.host(one.node), one)
+
+    @rule(target=lists, host=hosts)
+    def list_containers(self, host: str) -> frozenset[str]:
+        return frozenset(one.id for one in self.host(host).living())
+
+    @rule(host=hosts, valid=lists, late=seldom)
+    def collect(self, host: str, valid: frozenset[str], late: bool) -> None:
+        self.life.collect(self.host(host), valid, late=late)
+
+    @rule(host=hosts, hidden=st.just(frozenset()) | st.frozensets(st.integers(0, 3), max_size=2), late=seldom)
+    def look(self, host: str, hidden: frozenset[int], late: bool) -> None:
+        self.life.look(self.host(host), hidden, late=late)
+
+    @rule(host=hosts)
+    def reboot(self, host: str) -> None:
+        self.life.reboot(self.host(host))
+
+    @rule(pick=picks, keeps=seldom)
+    def deliver(self, pick: int, keeps: bool) -> None:
+        if self.life.under_way:
+            self.life.deliver(pick % len(self.life.under_way), keeps=keeps)
+
+    @rule(host=hosts)
+    def forget(self, host: str) -> None:
+        self.life.world.run(ForgetNode(ORIGIN, host))
+
+    @rule(seconds=st.sampled_from((1, 6, 11, 100)))
+    def wait(self, seconds: int) -> None:
+        self.life.world.wait(seconds)
+
+    @invariant()
+    def the_living_have_what_they_were_given(self) -> None:
+        self.life.check()
+
+
+TestLives = Lives.TestCase
+TestLives.settings = settings(
+    max_examples=EXAMPLES, stateful_step_count=STEPS, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
