@@ -65,10 +65,10 @@ def without_plugins() -> Reason:
 
 
 @functools.cache
-def without_containerd() -> Reason:
-    """Why a container runtime of our own cannot be run here; None: it can."""
-    tools = {"containerd": "containerd", "ctr": "containerd", "runc": "runc", "busybox": "busybox-static"}
-    for tool, package in {**tools, "unshare": "util-linux", "nsenter": "util-linux"}.items():
+def without_hosts() -> Reason:
+    """Why a host that can lose its power (tests.support.host) cannot be made here, or has no container; None: it can."""
+    packages = {"busybox": "busybox-static", "nsenter": "util-linux", "runc": "runc", "unshare": "util-linux"}
+    for tool, package in packages.items():
         if shutil.which(tool) is None:
             return f"needs {tool} (Debian: {package})"
     if b"/ld-" in Path(shutil.which("busybox") or "").read_bytes():
@@ -78,11 +78,22 @@ def without_containerd() -> Reason:
     return None if made.returncode == 0 else f"needs namespaces: {made.stderr.strip()}"
 
 
+def without_containerd() -> Reason:
+    """Why containerd cannot be run here; None: it can."""
+    return without_hosts() if shutil.which("containerd") and shutil.which("ctr") else "needs containerd"
+
+
+def without_podman() -> Reason:
+    """Why podman cannot be run here; None: it can."""
+    return without_hosts() if shutil.which("podman") else "needs podman"
+
+
 NEEDS: dict[str, tuple[str, Callable[[], Reason]]] = {
     "needs_root": ("needs root and network namespaces", without_namespaces),
     "needs_disks": ("needs root and loop devices", without_disks),
     "needs_strace": ("needs strace", without_strace),
     "needs_containerd": ("needs root and containerd", without_containerd),
+    "needs_podman": ("needs root and podman", without_podman),
     "needs_plugins": ("needs the reference CNI plugins", without_plugins),
 }
 

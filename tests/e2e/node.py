@@ -1,4 +1,4 @@
-"""Owns a whole node for the end-to-end tests: a host with containerd, the real plugins, and a server of ipamd."""
+"""Owns a whole node for the end-to-end tests: a host with the real plugins, a server of ipamd, and a runtime."""
 
 from __future__ import annotations
 
@@ -11,33 +11,39 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
+from demo.cni import CNI_BIN
 from demo.server import BIN, UnixConnection
 from tests.support.containerd import Containerd
 from tests.support.cri import Cri
 from tests.support.host import Host, Started, wait_until
 
 POOL = "e2e"
+SUBNET = "10.168.0.0/24"
+URL = "http://127.0.0.1:7480"
 NODE = "worker-1"
 READY_S = 30.0
 
 
 class Node:
-    """Server and runtime start with `boot`, and end with the power."""
+    """A host that runs a server. Everything on it starts with `boot`, and ends with the power."""
 
-    def __init__(self, disk: Path, subnet: str = "10.168.0.0/24", *, static: bool = False) -> None:
-        self.disk, self.socket, self._subnet = disk, disk / "cni.sock", subnet
+    def __init__(self, disk: Path, *, static: bool = False) -> None:
+        self.disk, self.socket = disk, disk / "cni.sock"
         self.host = Host(disk)
-        self.containerd = Containerd(self.host, POOL)
         self.server: Started | None = None
+        (disk / "bin").mkdir()
+        for plugin in CNI_BIN.iterdir():
+            (disk / "bin" / plugin.name).symlink_to(plugin)
         how = ["--static"] if static else ["--python", "/usr/bin/python3"]
-        subprocess.run([BIN / "ipamctl", "cni", "install", "--bin-dir", disk / "bin", *how], check=True)
+        subprocess.run(
+            [BIN / "ipamctl", "cni", "install", "--bin-dir", disk / "bin", *how], check=True, capture_output=True
+        )
 
-    def boot(self) -> Cri:
-        """Switch it on; a client of its runtime."""
+    def boot(self) -> None:
+        """Switch it on."""
         self.host.boot()
         self.serve()
-        self.ask("POST", "/v1/pools", {"name": POOL, "subnet": self._subnet, "cooldown_s": 0})
-        return self.containerd.start(f"unix:{self.socket}")
+        self.ask("POST", "/v1/pools", {"name": POOL, "subnet": SUBNET, "cooldown_s": 0})
 
     def serve(self) -> None:
         """Start the server and wait until it is ready."""
@@ -69,21 +75,6 @@ class Node:
         attachments = [attachment for item in items for attachment in item["attachments"]]
         return {one["container_id"]: held.partition("/")[0] for one in attachments for held in one["addresses"]}
 
-    def plugin(
-        self, verb: str, container_id: str, *, pod: str = "e2e/alone", netns: str = "", socket: Path | None = None
-    ) -> dict[str, Any]:
-        """A call of ipamd's plugin alone on the node, as bridge makes it; what it printed. Raises AssertionError."""
-        namespace, _, name = pod.partition("/")
-        environment = {
-            "CNI_COMMAND": verb, "CNI_CONTAINERID": container_id, "CNI_IFNAME": "eth0", "CNI_NETNS": netns,
-            "CNI_ARGS": f"IgnoreUnknown=1;K8S_POD_NAMESPACE={namespace};K8S_POD_NAME={name}", "CNI_PATH": "/",
-            "IPAMD_CNI_ADDRESS": f"unix:{socket or self.socket}",
-        }  # fmt: skip
-        conf = {"cniVersion": "1.0.0", "name": "podman", "type": "bridge", "ipam": {"type": "ipamd", "pool": POOL}}
-        done = self.host.run(self.disk / "bin" / "ipamd", stdin=json.dumps(conf).encode(), environment=environment)
-        assert done.returncode == 0, done.stdout.decode()
-        return dict(json.loads(done.stdout or "{}"))
-
     def _is_ready(self) -> bool:
         assert self.server is not None
         assert not self.server.has_ended, (self.disk / "server.log").read_text()[-2000:]
@@ -106,11 +97,27 @@ class Node:
 
     def __exit__(self, *_: object) -> None:
         self.host.__exit__()
+
+
+class Worker(Node):
+    """A node with containerd."""
+
+    def __init__(self, disk: Path, *, static: bool = False) -> None:
+        super().__init__(disk, static=static)
+        self.containerd = Containerd(self.host, POOL)
+
+    def up(self) -> Cri:
+        """Switch it on; a client of its runtime."""
+        self.boot()
+        return self.containerd.start(f"unix:{self.socket}")
+
+    def __exit__(self, *_: object) -> None:
+        super().__exit__()
         self.containerd.close()
 
 
 @contextmanager
-def running(disk: Path, **how: Any) -> Iterator[tuple[Node, Cri]]:
-    """A node that is on, and a client of its runtime."""
-    with Node(disk, **how) as node, node.boot() as cri:
-        yield node, cri
+def running(disk: Path, *, static: bool = False) -> Iterator[tuple[Worker, Cri]]:
+    """A worker that is on, and a client of its runtime."""
+    with Worker(disk, static=static) as worker, worker.up() as cri:
+        yield worker, cri

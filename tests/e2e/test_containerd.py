@@ -14,7 +14,7 @@ from pathlib import Path
 import grpc
 import pytest
 
-from tests.e2e.node import Node, running
+from tests.e2e.node import Worker, running
 from tests.support.cri import Cri, Pod
 from tests.support.door import SlowDoor
 from tests.support.host import wait_until
@@ -26,7 +26,7 @@ DEADLINES = 20
 
 
 @pytest.fixture(scope="module", params=["python", "static"])
-def node(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Node, Cri]]:
+def node(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Worker, Cri]]:
     """A node with one of the two plugins."""
     with running(tmp_path_factory.mktemp(request.param), static=request.param == "static") as made:
         yield made
@@ -41,7 +41,7 @@ def end(cri: Cri, sandbox: str) -> None:
     cri.remove(sandbox)
 
 
-def test_forty_sandboxes_ten_at_a_time(node: tuple[Node, Cri]) -> None:
+def test_forty_sandboxes_ten_at_a_time(node: tuple[Worker, Cri]) -> None:
     ipamd, cri = node
     with ThreadPoolExecutor(AT_A_TIME) as pool:
         sandboxes = list(pool.map(cri.run, pods(SANDBOXES, "crowd")))
@@ -56,7 +56,7 @@ def test_forty_sandboxes_ten_at_a_time(node: tuple[Node, Cri]) -> None:
     assert usage["free"] == usage["total"]
 
 
-def test_a_runtime_and_a_server_that_crash_lose_no_pod(node: tuple[Node, Cri]) -> None:
+def test_a_runtime_and_a_server_that_crash_lose_no_pod(node: tuple[Worker, Cri]) -> None:
     ipamd, cri = node
     sandboxes = [cri.run(pod) for pod in pods(4, "steady")]
     before = ipamd.holders()
@@ -96,13 +96,13 @@ def test_the_deadline_of_the_runtime_in_the_middle_of_an_add(tmp_path: Path) -> 
 
 def test_a_reboot_keeps_the_address_of_each_pod(tmp_path: Path) -> None:
     """Of every second pod the kubelet stops the old sandbox only when the new one runs: DEL(old) after ADD(new)."""
-    with Node(tmp_path) as ipamd:
-        with ipamd.boot() as cri:
+    with Worker(tmp_path) as ipamd:
+        with ipamd.up() as cri:
             old = [cri.run(pod) for pod in pods(6, "reborn")]
             before = [cri.address(sandbox) for sandbox in old]
         boot_id = ipamd.host.boot_id
         ipamd.host.power_cut()
-        with ipamd.boot() as cri:
+        with ipamd.up() as cri:
             assert ipamd.host.boot_id != boot_id
             new = []
             for number, (pod, sandbox) in enumerate(zip(pods(6, "reborn", attempt=1), old, strict=True)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from ipamctl.cni.place import place
+from ipamctl.cni.static import compilers
 
 
 def source() -> bytes:
@@ -118,3 +120,26 @@ def test_of_a_list_of_plugins_the_one_that_asks_ipamd_is_sent(ask, peer, tmp_pat
     conf.write_text(json.dumps({"name": "net", "plugins": plugins[:1]}))
     done = ask("cni", "test", str(conf))
     assert (done.exit_code, "none has ipamd as its IPAM plugin" in done.stderr) == (2, True)
+
+
+def test_the_static_plugin_is_installed_in_its_place(ctl, tmp_path):
+    if not compilers() and os.environ.get("CI") != "true":
+        pytest.skip("needs a C compiler (Debian: gcc, libc6-dev)")
+    done = ctl("cni", "install", "--bin-dir", str(tmp_path), "--static")
+    target = tmp_path / "ipamd"
+    assert (done.exit_code, done.stdout) == (0, f"installed {target}\n")
+    assert target.stat().st_mode & 0o7777 == 0o755
+    said = subprocess.run([target], env={"CNI_COMMAND": "VERSION"}, capture_output=True, check=True, timeout=20)
+    assert "1.1.0" in json.loads(said.stdout)["supportedVersions"]
+
+
+def test_a_static_plugin_that_cannot_be_made_leaves_the_old_one(ctl, tmp_path, monkeypatch):
+    (tmp_path / "ipamd").write_text("an older one")
+    monkeypatch.setattr("ipamctl.cni.static.compilers", list)
+    done = ctl("cni", "install", "--bin-dir", str(tmp_path), "--static")
+    assert (done.exit_code, "there is no C compiler here" in done.stderr) == (1, True)
+    assert (tmp_path / "ipamd").read_text() == "an older one"
+
+
+def test_a_static_plugin_needs_no_interpreter(ctl, tmp_path):
+    assert ctl("cni", "install", "--bin-dir", str(tmp_path), "--static", "--python", sys.executable).exit_code == 2

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from tests.support.plugin import CONF, PLUGIN, Peer, Runtime, answer
+from tests.support.plugin import CONF, Peer, Runtime, answer
 
 
 def run_with_reader_gone(runtime: Runtime, peer: Peer, command: str, *, gone_before: bool) -> int:
@@ -65,7 +65,12 @@ def test_an_add_without_an_answer_may_have_been_carried_out(peer: Peer, runtime:
 def test_a_closed_stdout_is_no_reader(peer: Peer, runtime: Runtime) -> None:
     env = {**runtime.environ, "CNI_COMMAND": "ADD", "IPAMD_CNI_ADDRESS": peer.address}
     done = subprocess.run(
-        ["sh", "-c", 'exec "$0" >&-', str(runtime.plugin)], env=env, input=CONF, check=False, timeout=20, stderr=subprocess.PIPE
+        ["sh", "-c", 'exec "$0" >&-', str(runtime.plugin)],
+        env=env,
+        input=CONF,
+        check=False,
+        timeout=20,
+        stderr=subprocess.PIPE,
     )
     assert (done.returncode, done.stderr) == (1, b"")
     assert peer.wait_for(2)[1].line == "POST /cni/v1/del HTTP/1.1"

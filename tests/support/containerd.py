@@ -20,7 +20,6 @@ from pathlib import Path
 from tests.support.cri import Cri
 from tests.support.host import Host, Started, wait_until
 
-CNI_BIN = Path(os.environ.get("CNI_BIN", "/usr/lib/cni"))
 IMAGE = "localhost/ipamd-sandbox:1"
 NETWORK = "e2e-net"
 READY_S = 30.0
@@ -46,7 +45,7 @@ disabled_plugins = ["io.containerd.snapshotter.v1.btrfs", "io.containerd.snapsho
 
 
 class Containerd:
-    """containerd of a host, which keeps what it knows on the host's disk."""
+    """containerd of a host, which keeps what it knows on the host's disk, and runs the plugins in its `bin`."""
 
     def __init__(self, host: Host, pool: str) -> None:
         self.host, self.disk, self.pool = host, host.disk, pool
@@ -88,10 +87,8 @@ class Containerd:
                 (controller / self.cgroup[1:]).rmdir()
 
     def _install(self) -> None:
-        for folder in ("bin", "net.d", "opt"):
+        for folder in ("net.d", "opt"):
             (self.disk / folder).mkdir()
-        for plugin in CNI_BIN.iterdir():
-            (self.disk / "bin" / plugin.name).symlink_to(plugin)
         (self.disk / "net.d" / "10-e2e.conflist").write_text(json.dumps(self.conf))
         (self.disk / "containerd.toml").write_text(_CONFIG.format(disk=self.disk, image=IMAGE))
         write_image(self.disk / "image.tar")
