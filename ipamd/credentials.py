@@ -21,16 +21,16 @@ class CredentialsError(Exception):
 class Followed(Generic[T]):
     """What a file holds. One that cannot be read later leaves what was read before."""
 
-    def __init__(self, path: Path, read: Callable[[Path], T]) -> None:
+    def __init__(self, what: str, path: Path, read: Callable[[Path], T]) -> None:
         """Raises CredentialsError."""
-        self._path, self._read = path, read
-        self._mark = _mark(path)
+        self._what, self._path, self._read = what, path, read
+        self._mark = _mark(what, path)
         self._value = read(path)
 
     def __call__(self) -> T:
         """The newest that could be read."""
         try:
-            mark = _mark(self._path)
+            mark = _mark(self._what, self._path)
             if mark != self._mark:
                 self._mark = mark
                 self._value = self._read(self._path)
@@ -44,21 +44,21 @@ class Followed(Generic[T]):
 
 def token_in(path: Path | None) -> Callable[[], str | None]:
     """The token in a file; without one none is shown. Raises CredentialsError."""
-    return Followed(path, _read_token) if path is not None else lambda: None
+    return Followed("token-file", path, _read_token) if path is not None else lambda: None
 
 
 def trust_in(path: Path | None) -> Callable[[], ssl.SSLContext | None]:
     """What servers must hold before; without a file what the system trusts. Raises CredentialsError."""
-    return Followed(path, _read_authority) if path is not None else lambda: None
+    return Followed("tls-ca", path, _read_authority) if path is not None else lambda: None
 
 
 def _read_token(path: Path) -> str:
     try:
         text = path.read_text().strip()
     except (OSError, ValueError) as error:
-        raise CredentialsError(f"the token file {path} cannot be read: {error}") from error
+        raise CredentialsError(f"token-file {path} cannot be read: {error}") from error
     if not text or not text.isascii() or not text.isprintable() or " " in text:
-        raise CredentialsError(f"the token file {path} holds no token")
+        raise CredentialsError(f"token-file {path} holds no token")
     return text
 
 
@@ -71,10 +71,10 @@ def _read_authority(path: Path) -> ssl.SSLContext:
     return context
 
 
-def _mark(path: Path) -> tuple[int, int, int] | None:
+def _mark(what: str, path: Path) -> tuple[int, int, int] | None:
     """What tells a file from its successor. Raises CredentialsError."""
     try:
         found = os.stat(path)  # noqa: PTH116 - the three numbers at once
     except OSError as error:
-        raise CredentialsError(f"{path} cannot be read: {error.strerror}") from error
+        raise CredentialsError(f"{what} {path} cannot be read: {error.strerror}") from error
     return found.st_ino, found.st_mtime_ns, found.st_size

@@ -7,6 +7,7 @@ import contextlib
 import logging
 import socket
 import ssl
+from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
 from aiohttp import web
@@ -26,6 +27,7 @@ _MAX_LINE_BYTES = 8190
 _MAX_FIELD_BYTES = 16_384
 _MAX_HEADERS = 64
 _LINGERING_S = 1.0
+_BEGIN_S, _LOOK_S = 0.5, 0.01
 _FULL = (
     b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/problem+json\r\nRetry-After: 1\r\n"
     b"Connection: close\r\nContent-Length: %d\r\n\r\n%s"
@@ -87,6 +89,7 @@ class Listener:
             self._server.close()
         manager = self._runner.server
         if manager is not None:
+            await _let_begin(manager.connections)
             manager.pre_shutdown()
             await manager.shutdown(grace_s)
         await self._runner.cleanup()
@@ -98,6 +101,14 @@ class Listener:
         if manager is None:
             raise RuntimeError("a connection came before the application was set up")
         return _Connection(self._limits, self._front, manager, asyncio.get_running_loop(), self._refused)
+
+
+async def _let_begin(connections: Sequence[RequestHandler]) -> None:
+    """Whoever was let in and has said nothing yet is about to: closed now, its call would be lost with a reset."""
+    for _ in range(int(_BEGIN_S / _LOOK_S)):
+        if not any(isinstance(one, _Connection) and one.is_fresh for one in connections):
+            return
+        await asyncio.sleep(_LOOK_S)
 
 
 class _Connection(RequestHandler):
@@ -171,6 +182,11 @@ class _Connection(RequestHandler):
         """It has caught up."""
         self._stop_end_timer()
         super().resume_writing()
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether it is open, and no request has come over it yet."""
+        return self._request_count == 0 and not self._force_close
 
     async def finish_response(
         self, request: Any, resp: web.StreamResponse, start_time: float | None

@@ -157,12 +157,14 @@ async def test_status_is_given_again_for_a_few_seconds(node: Node, stack: Stack)
     assert stack.services.calls._noted == before + 3, "what is bad is asked again each time"
 
 
-async def test_the_socket_has_the_rights_of_the_nodes_token(node: Node) -> None:
+async def test_the_socket_has_the_rights_of_the_nodes_token(node: Node, stack: Stack) -> None:
     await node.cni("add")
     assert (await node.ask("GET", "/v1/pools/p/usage")).json["ipv4"]["bound"] == 1
     assert (await node.ask("GET", "/v1/pools/p/why?pod_ref=t%2Fa")).status == 200
     assert (await node.ask("GET", "/v1/nodes/w1")).json["bound"] == 1
-    assert (await node.ask("GET", "/v1/nodes/w2")).status == 403
+    assert (await node.ask("GET", "/v1/nodes/w2")).status == 404
+    await stack.cni("add", conf(), **{"CNI-Args": "K8S_POD_NAMESPACE=t;K8S_POD_NAME=b"})
+    assert (await node.ask("GET", "/v1/nodes/node-1")).status == 403
     refused = await node.ask("POST", "/v1/pools", {"name": "q", "subnet": "10.0.0.0/24"})
     assert (refused.status, refused.json["code"]) == (403, "forbidden")
     other = await node.cni("add", Ipamd_Node="w2")

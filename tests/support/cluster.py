@@ -120,15 +120,7 @@ class MemberServer(Server):
 
     def ask(self, method: str, path: str, body: Any = None, timeout_s: float = 10.0, **headers: str) -> Got:
         """A request over the node socket. Raises Away."""
-        raw = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
-        sent = {"Ipamd-Deadline-Ms": str(int(timeout_s * 1000)), **headers}
-        with closing(_UnixConnection(self.socket, timeout_s + 0.5)) as connection:
-            try:
-                connection.request(method, path, raw, sent)
-                answer = connection.getresponse()
-                return Got(answer.status, dict(answer.getheaders()), answer.read())
-            except (OSError, http.client.HTTPException) as error:
-                raise Away(f"{self.name}: {error!r}") from error
+        return ask_socket(self.socket, method, path, body, timeout_s, **headers)
 
     def cni(
         self, verb: str, container: str, pod: str = "t/a", *, pool: str = "p", timeout_s: float = 10.0, **headers: str
@@ -293,6 +285,19 @@ class Cluster:
         for member in self:
             if member.is_running:
                 member.kill()
+
+
+def ask_socket(path: Path, method: str, target: str, body: Any = None, timeout_s: float = 10.0, **headers: str) -> Got:
+    """A request over the socket of a server or an agent. Raises Away."""
+    raw = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
+    sent = {"Ipamd-Deadline-Ms": str(int(timeout_s * 1000)), **headers}
+    with closing(_UnixConnection(path, timeout_s + 0.5)) as connection:
+        try:
+            connection.request(method, target, raw, sent)
+            answer = connection.getresponse()
+            return Got(answer.status, dict(answer.getheaders()), answer.read())
+        except (OSError, http.client.HTTPException) as error:
+            raise Away(f"{path}: {error!r}") from error
 
 
 def rounds(count: int, least: int = 1) -> int:
