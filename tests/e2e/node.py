@@ -27,6 +27,8 @@ READY_S = 30.0
 class Node:
     """A host that runs a server. Everything on it starts with `boot`, and ends with the power."""
 
+    cooldown_s = 0
+
     def __init__(self, disk: Path, *, static: bool = False) -> None:
         self.disk, self.socket = disk, disk / "cni.sock"
         self.host = Host(disk)
@@ -43,7 +45,7 @@ class Node:
         """Switch it on."""
         self.host.boot()
         self.serve()
-        self.ask("POST", "/v1/pools", {"name": POOL, "subnet": SUBNET, "cooldown_s": 0})
+        self.ask("POST", "/v1/pools", {"name": POOL, "subnet": SUBNET, "cooldown_s": self.cooldown_s})
 
     def serve(self) -> None:
         """Start the server and wait until it is ready."""

@@ -24,6 +24,8 @@ WORKER = "worker-2"
 class AgentNode(Node):
     """A node whose containers ask an agent; the server behind it may be away."""
 
+    cooldown_s = 300
+
     def __init__(self, disk: Path) -> None:
         super().__init__(disk)
         self.agent_socket = disk / "agent.sock"
@@ -56,15 +58,19 @@ class AgentNode(Node):
 
 
 def test_a_restart_keeps_the_address(tmp_path: Path) -> None:
+    """podman names no namespace, so that a pod is its container: it finds its address cooling, and has it back."""
     with AgentNode(tmp_path) as node:
         node.boot()
         node.agent(1, node.agent_socket)
+        node.podman.run("lower")
         container = node.podman.run("steady")
+        (item,) = node.ask("GET", f"/v1/reservations?container_id={container}")["items"]
+        assert item["pod_ref"] == f"_/{WORKER}/{container}"
         address = node.podman.address("steady")
-        node.podman.run("other")
+        node.podman.podman("rm", "--force", "--time", "0", "lower")
         node.podman.podman("restart", "--time", "0", "steady")
         assert node.podman.address("steady") == address
-        assert node.holders()[container] == address
+        assert node.holders() == {container: address}
         node.podman.podman("rm", "--force", "--time", "0", "--all")
         assert node.holders() == {}
 

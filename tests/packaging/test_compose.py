@@ -12,6 +12,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from ipamctl.cni.static import READY
 from ipamctl.main import cli
 from ipamd.settings import Config, Host, load
 
@@ -59,6 +60,15 @@ def test_the_certificates_are_those_that_the_servers_read(compose: dict[str, Any
     assert {file.name for file in (tmp_path / "tls").iterdir()} == wanted
 
 
+def test_the_image_has_the_static_plugin_where_it_is_looked_for() -> None:
+    docker = (ROOT / "Dockerfile").read_text()
+    home = re.search(r"python -m venv (\S+)", docker)
+    assert home is not None
+    made = READY.relative_to(sys.prefix)
+    assert f'mv /tmp/ipamd "{home[1]}/{made}/cni-static-$(uname -m)"' in docker
+    assert f"mkdir -p {home[1]}/{made} " in docker
+
+
 def test_the_health_check_is_a_command_of_ours(compose: dict[str, Any]) -> None:
     word, program, *arguments = compose["services"]["n1"]["healthcheck"]["test"]
     assert (word, program) == ("CMD", "ipamctl")
@@ -68,7 +78,7 @@ def test_the_health_check_is_a_command_of_ours(compose: dict[str, Any]) -> None:
 def test_the_image_copies_what_the_wheel_is_made_of() -> None:
     docker = (ROOT / "Dockerfile").read_text()
     copied = set(" ".join(re.findall(r"^COPY (?!--from)(.*) \S+$", docker, re.MULTILINE)).split())
-    assert {"pyproject.toml", "README.md", "LICENSE", "ipamd", "cli", "migrations"} == copied
+    assert {"pyproject.toml", "README.md", "LICENSE", "ipamd", "cli", "contrib/cni-static", "migrations"} == copied
     allowed = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
     assert copied <= allowed
     assert all((ROOT / name).exists() for name in copied)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import sysconfig
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import ipamd
+from ipamctl.cni.static import compilers
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -53,6 +55,7 @@ def run(*command: str | Path, cwd: Path) -> str:
 def test_the_wheel_holds_the_server_the_command_line_and_the_plugin(wheel: Path) -> None:
     names = names_in(wheel)
     assert {"ipamd/main.py", "ipamd/core/decide.py", "ipamctl/main.py", "ipamd_cni.py"} <= names
+    assert "ipamctl/cni/ipamd_cni.c" in names
     assert "ipamd/migrations/env.py" in names
     assert any(name.startswith("ipamd/migrations/versions/0001") for name in names)
 
@@ -94,6 +97,13 @@ def test_the_installed_command_line_installs_the_plugin(installed: Path, tmp_pat
     plugin = tmp_path / "ipamd"
     assert plugin.stat().st_mode & 0o777 == 0o755
     assert plugin.read_text().startswith("#!")
+
+
+def test_the_installed_command_line_compiles_the_static_plugin(installed: Path, tmp_path: Path) -> None:
+    if not compilers() and os.environ.get("CI") != "true":
+        pytest.skip("needs a C compiler (Debian: gcc, libc6-dev)")
+    run(installed / "ipamctl", "cni", "install", "--static", "--bin-dir", tmp_path, cwd=tmp_path)
+    assert (tmp_path / "ipamd").read_bytes().startswith(b"\x7fELF")
 
 
 def test_the_program_and_its_package_agree_on_the_version() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import platform
 import subprocess
 from pathlib import Path
 
@@ -154,7 +155,7 @@ def test_a_compiler_that_fails_is_quoted(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_ready_made_one_is_taken_if_it_runs_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ready = tmp_path / f"cni-static-{static.platform.machine()}"
+    ready = tmp_path / f"cni-static-{platform.machine()}"
     monkeypatch.setattr(static, "READY", tmp_path)
     ready.write_text("#!/bin/sh\necho '{\"supportedVersions\": []}'\n")
     ready.chmod(0o755)
