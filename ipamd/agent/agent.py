@@ -109,14 +109,15 @@ class Agent:
     async def _delete(
         self, asked: Asked, headers: Mapping[str, str], request_id: str, deadline_s: float
     ) -> Said | None:
+        if self.spooling is None or not self.spooling.is_on:
+            return await self._ask(asked, deadline_s)
+
         async def attempt(until_s: float) -> Said:
             said = await self._ask(asked, until_s)
             if said.status in (401, 403) or said.status >= 500:
                 raise Unavailable(_sentence(said), "unknown")
             return said
 
-        if self.spooling is None:
-            return await attempt(deadline_s)
         aside = SpooledCall.of(headers, asked.body, request_id, self.clock.wall_ms())
         said = await self.spooling.take(aside, attempt, deadline_s)
         self._forget(asked)
@@ -169,7 +170,7 @@ class Agent:
         mine = [one for one in known.sandboxes if one.cni_network == network]
         unnamed = [one for one in mine if (one.container_id, one.ifname) not in named]
         try:
-            seen = await self._sandboxes.look(unnamed)
+            seen = await self._sandboxes.look(unnamed, with_records=False)
         except TimeoutError:
             raise Unavailable("this host could not look at its namespaces in time", "none") from None
         keys = {(one.container_id, one.ifname) for one in unnamed}

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from ipamd.core.commands import Add, Binding, CallStart, Del, PoolRequest, Reclaim, ReclaimCause, Report
 from ipamd.core.inventory import Inventory, Listed, seen_of
 from ipamd.core.model import Attachment, Owner, Start
-from ipamd.core.outcomes import Code, Granted, Outcome, Refused
+from ipamd.core.outcomes import Code, Granted, Refused
 from tests.core.world import ORIGIN, World
 
 GRACE_S = 10
@@ -70,7 +70,7 @@ class Said:
     listed: tuple[Listed, ...]
 
 
-Message = Container | Del | Said | Reclaim
+Message = Container | Del | Said | Report | Reclaim
 
 
 class Life:
@@ -87,6 +87,9 @@ class Life:
 
         self.said_gone: dict[Binding, int] = {}
         """Since when every report has said of a dead binding that it is gone."""
+
+        self.first_gone: dict[Binding, int] = {}
+        """When a report arrived that was the first to say so, whatever was said since."""
 
         self.uids: dict[str, list[str]] = {}
         """The uids that each pod has had."""
@@ -174,7 +177,9 @@ class Life:
         if isinstance(message, Container):
             self.deliver_add(message)
         elif isinstance(message, Said):
-            self._report(message)
+            self._propose(message)
+        elif isinstance(message, Report):
+            self._carry_out(message)
             self.said_gone.clear()  # what it has begun anew is not known here
         else:
             self.world.run(message)
@@ -210,6 +215,12 @@ class Life:
             assert outcome.code in (Code.LATE, Code.POOL_EXHAUSTED)
         one.lives = False
 
+    def _propose(self, said: Said) -> None:
+        """A server has a report: what of it is new is on its way into the log."""
+        inventory = Inventory(said.host, said.boot, said.index, said.listed)
+        seen = tuple(seen_of(self.world.state, inventory, self.world.log_ms))
+        self.under_way.append(Report(ORIGIN, said.host, said.boot, said.index, seen))
+
     def _displaces(self, one: Container, before: Attachment | None) -> None:
         """Who held the address before may only be displaced by what came later on its host, or is not seen alive."""
         old = self.holder.get(one.pod)
@@ -233,7 +244,7 @@ class Life:
         return Start(boot.order if boot else 0, one.call.ns)
 
     def _report_at_once(self, host: Host, said: Said) -> None:
-        bound = {Binding(one.id, one.generation): one for one in self.bound_on(host)}
+        bound = self._bindings(host)
         unknown = {line.container_id for line in said.listed if line.alive is None}
         self._report(said)
         if self.is_clash(host):
@@ -247,17 +258,31 @@ class Life:
                 left = self.world.state.attachment_by_id(binding.attachment_id)
                 assert left is None or left.owner is None, f"{attachment} is dead and outlived two reports"
 
-    def _report(self, said: Said) -> Outcome:
+    def _report(self, said: Said) -> None:
         inventory = Inventory(said.host, said.boot, said.index, said.listed)
         seen = tuple(seen_of(self.world.state, inventory, self.world.log_ms))
-        return self.world.run(Report(ORIGIN, said.host, said.boot, said.index, seen))
+        self._carry_out(Report(ORIGIN, said.host, said.boot, said.index, seen))
+
+    def _carry_out(self, report: Report) -> None:
+        """An entry with a report: what it frees was said to be gone a grace ago already."""
+        host, now = self.hosts[report.node], self.world.log_ms
+        before = self._bindings(host)
+        self.world.run(report)
+        for binding in before.keys() - self._bindings(host).keys():
+            assert now - self.first_gone[binding] >= GRACE_S * 1000, f"{before[binding]} was freed too soon"
+        for seen in report.seen:
+            if seen.alive is False:
+                self.first_gone.setdefault(Binding(seen.attachment_id, seen.generation), now)
+
+    def _bindings(self, host: Host) -> dict[Binding, Attachment]:
+        return {Binding(one.id, one.generation): one for one in self.bound_on(host)}
 
     def _dies_with(self, host: Host, message: Message) -> bool:
         if isinstance(message, Container):
             return message.node == host.name
         if isinstance(message, Said):
             return message.host == host.name
-        if isinstance(message, Reclaim):
+        if isinstance(message, (Reclaim, Report)):
             return message.node == host.name
         return message.node == host.name and message.call is not None and not message.call.spooled
 

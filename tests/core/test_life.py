@@ -6,17 +6,25 @@ ROUNDS=1 is 10,000 steps.
 from __future__ import annotations
 
 import os
+from typing import ClassVar
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from ipamd.core.commands import ForgetNode
 from tests.core.life import Container, Host, Life
 from tests.core.world import ORIGIN
 
-STEPS = 50
-EXAMPLES = max(20, round(200 * float(os.environ.get("ROUNDS", "0.1"))))
+WANTED = round(10_000 * float(os.environ.get("ROUNDS", "0.1")))
+SOME = settings(
+    max_examples=20,
+    stateful_step_count=50,
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
 
 hosts = st.sampled_from(("n1", "n1", "n2", "n3"))
 pods = st.sampled_from([f"t/{letter}" for letter in "abcdef"])
@@ -30,6 +38,8 @@ class Lives(RuleBasedStateMachine):
 
     lists = Bundle("lists")
     """What a runtime knew to be alive at some time."""
+
+    steps: ClassVar[int] = 0
 
     def __init__(self) -> None:
         super().__init__()
@@ -110,10 +120,12 @@ class Lives(RuleBasedStateMachine):
 
     @invariant()
     def the_living_have_what_they_were_given(self) -> None:
+        Lives.steps += 1
         self.life.check()
 
 
-TestLives = Lives.TestCase
-TestLives.settings = settings(
-    max_examples=EXAMPLES, stateful_step_count=STEPS, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+@pytest.mark.timeout(600)
+def test_the_living_keep_and_the_dead_give_back() -> None:
+    Lives.steps = 0
+    while Lives.steps < WANTED:
+        run_state_machine_as_test(Lives, settings=SOME)

@@ -22,6 +22,7 @@ from ipamd.consensus.files import OsFiles
 from ipamd.consensus.node import RaftNode
 from ipamd.core.commands import Found, Origin, encode_command
 from ipamd.core.entries import OP_BYTES, Item
+from ipamd.core.evidence import Look
 from ipamd.core.model import Member, Role, Settings, Token
 from ipamd.service import Services
 from ipamd.service.ports import Facts
@@ -46,6 +47,9 @@ class FakeNamespaces:
 
     def alive(self, path: str, inode: int | None) -> bool | None:
         return self.inodes.get(path) == inode
+
+    def look(self, path: str) -> Look:
+        return Look((1, 1), self.inodes.get(path), is_namespace=True)
 
 
 @dataclass(frozen=True)

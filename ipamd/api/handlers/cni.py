@@ -101,6 +101,7 @@ async def _add(who: _Caller, call: AddCall) -> Answered:
 
 async def _delete(who: _Caller, call: DelCall) -> Answered:
     services, request = who.services, who.request
+    services.sandboxes.forget(call.container_id, call.ifname)
 
     async def attempt(deadline_s: float) -> int:
         done = await services.allocation.delete(_command(request, call), replace(request, deadline_s=deadline_s))
