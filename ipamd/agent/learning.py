@@ -15,11 +15,12 @@ from ipamd.service.background import Background
 from ipamd.service.ports import Clock
 from ipamd.service.wire import Asked
 
-EVERY_S: Final = 30.0
+EVERY_S: Final = 20.0
 AGAIN_S: Final = 2.0
 """How soon it is asked again where nobody answered."""
 
 _PATIENCE_S: Final = 5.0
+_GREET_S: Final = 2.0
 _ASKED: Final = Asked("GET", "/v1/cluster?stale=ok", {"Accept": "application/json"})
 
 _log = logging.getLogger("ipamd.agent")
@@ -38,7 +39,7 @@ class _Cluster(msgspec.Struct):
 
 
 class Learning(Background):
-    """Asks every half minute who the members are; that also keeps a connection warm."""
+    """Asks every twenty seconds who the members are; that also keeps a connection to each of them."""
 
     def __init__(self, upstream: Upstream, clock: Clock, keep: Keep, cluster_id: str | None = None) -> None:
         """`cluster_id`: that of the last start."""
@@ -50,6 +51,8 @@ class Learning(Background):
     async def _run(self) -> None:
         while True:
             is_answered = await self.look()
+            if is_answered:
+                await self._upstream.greet(_GREET_S)
             await asyncio.sleep(EVERY_S if is_answered else AGAIN_S)
 
     async def look(self) -> bool:

@@ -23,6 +23,8 @@ _LEAST_S: Final = 0.02
 _SHORT_S: Final = 1.0
 _KEY_BYTES: Final = 16
 
+_LIVES: Final = Asked("GET", "/livez", {})
+
 Wanted = Callable[[Said], bool]
 
 
@@ -71,6 +73,19 @@ class Upstream:
             if (once and last is not None) or self._clock.monotonic_s() + pause_s + _LEAST_S > deadline_s:
                 raise _no_answer(failures, last, unknown=unknown)
             await asyncio.sleep(pause_s)
+
+    async def greet(self, timeout_s: float) -> None:
+        """Ask the other servers whether they live: connections to them stay warm, and the dead go to the end."""
+        order = self.servers.order()[1:]
+        alive = await asyncio.gather(*(self._lives(url, timeout_s) for url in order))
+        for url in (url for url, lives in zip(order, alive, strict=True) if not lives):
+            self.servers.failed(url)
+
+    async def _lives(self, url: str, timeout_s: float) -> bool:
+        try:
+            return (await self._transport.exchange(url, _LIVES, timeout_s)).status == 200
+        except Unavailable:
+            return False
 
     def _round(self) -> list[tuple[str, int]]:
         """All servers, with how many come after each."""

@@ -63,7 +63,8 @@ class Spooling(Background):
     ) -> None:
         """`now`: boot and time since boot, for a call that does not say them. `is_on` False: nothing is put aside."""
         super().__init__()
-        self._spool, self._deliver, self._clock, self._now, self._is_on = spool, deliver, clock, now, is_on
+        self._spool, self._deliver, self._clock, self._now = spool, deliver, clock, now
+        self.is_on = is_on
         self._came, self._moved = asyncio.Event(), asyncio.Event()
         self._said: str | None = None
         self._faults = 0
@@ -78,7 +79,7 @@ class Spooling(Background):
 
         Raises what the attempt raises where that is definite, and Unavailable where the call could not be kept.
         """
-        if not self._is_on:
+        if not self.is_on:
             return await attempt(deadline_s)
         arrived = self._now()
         try:

@@ -159,3 +159,12 @@ async def test_the_callers_time_is_kept_when_nobody_answers() -> None:
     with pytest.raises(NoAnswer):
         await up.ask(POST, began_s + 0.5)
     assert clock.now_s - began_s <= 0.5
+
+
+async def test_a_greeting_finds_the_dead() -> None:
+    up, transport, clock = build(a=DOWN, b=DOWN, c=OK)
+    await up.greet(2.0)
+    assert sorted(transport.order) == ["b", "c"], "the first one is known by its answers"
+    assert up.servers.order() == (A, C, B)
+    assert await up.ask(POST, clock.now_s + 10) is OK
+    assert transport.order[2:] == ["a", "c"]

@@ -160,11 +160,12 @@ def test_nodes(ask, peer):
 
 def test_calls(ask, peer):
     call = {"at": "2030", "verb": "add", "pod_ref": "d/a", "pools": ["web"], "code": 0, "ms": 1.5, "request_id": "r"}
-    delete = {**call, "verb": "del", "pod_ref": None, "pools": [], "container_id": "0123456789abcdef"}
-    peer.on("GET", "/v1/calls", {"items": [call, delete], "next": None})
-    add, rest = (line.split() for line in ask("node", "calls").stdout.splitlines()[1:])
-    assert add == ["2030", "add", "d/a", "web", "-", "0", "1.5", "r"]
-    assert rest == ["2030", "del", "-", "-", "0123456789abc", "0", "1.5", "r"]
+    delete = {**call, "verb": "del", "pod_ref": None, "pools": [], "container_id": "0123456789abcdef", "spooled": True}
+    peer.on("GET", "/v1/calls", {"items": [call, delete], "next": None, "spooled": 1})
+    add, rest, waiting = (line.split() for line in ask("node", "calls").stdout.splitlines()[1:])
+    assert add == ["2030", "add", "d/a", "web", "-", "0", "-", "1.5", "r"]
+    assert rest == ["2030", "del", "-", "-", "0123456789abc", "0", "yes", "1.5", "r"]
+    assert " ".join(waiting) == "DELs that wait for the cluster: 1"
 
 
 def test_a_whole_cluster(ask, peer):

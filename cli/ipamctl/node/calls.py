@@ -11,18 +11,25 @@ from ipamctl.client import route
 from ipamctl.render import columns
 from ipamctl.session import Session, Verb, list_options
 
-_NAMES = ("at", "verb", "pod_ref", "pools", "container_id", "code", "ms", "request_id")
+_NAMES = ("at", "verb", "pod_ref", "pools", "container_id", "code", "spooled", "ms", "request_id")
 
 
 @click.command(cls=Verb)
 @list_options
 @click.pass_obj
 def calls(session: Session, /, limit: int | None, cursor: str | None) -> None:
-    """List the last CNI calls that the server asked has answered, newest first."""
+    """List the last CNI calls that the server or agent asked has answered, newest first, and how many DELs wait."""
     session.show(session.client.pages(route("calls"), limit=limit, cursor=cursor), _table)
 
 
 def _table(answer: Mapping[str, Any]) -> str:
-    shortened = [{**item, "container_id": (item.get("container_id") or "")[:13]} for item in answer["items"]]
+    shortened = [_shortened(item) for item in answer["items"]]
     rows = [[item.get(name) for name in _NAMES] for item in shortened]
-    return columns(("AT", "VERB", "POD", "POOLS", "CONTAINER", "CODE", "MS", "REQUEST"), rows)
+    table = columns(("AT", "VERB", "POD", "POOLS", "CONTAINER", "CODE", "SPOOLED", "MS", "REQUEST"), rows)
+    waiting = answer.get("spooled") or 0
+    return table if not waiting else f"{table}\nDELs that wait for the cluster: {waiting}"
+
+
+def _shortened(item: Mapping[str, Any]) -> dict[str, Any]:
+    container_id, spooled = (item.get("container_id") or "")[:13], "yes" if item.get("spooled") else None
+    return {**item, "container_id": container_id, "spooled": spooled}
