@@ -101,6 +101,11 @@ class Client:
         """Read. Raises Failure."""
         return self._read(path, query or {}, self._timeout_s).value
 
+    def get_with_index(self, path: str) -> tuple[int, Any]:
+        """Read, and the log index that the answer reflects. Raises Failure."""
+        answer = self._read(path, {}, self._timeout_s)
+        return int(answer.index or 0), answer.value
+
     def get_or_stale(self, path: str, query: Query | None = None) -> Any:
         """Read; without a leader read a server's own state and say so on stderr. Raises Failure."""
         try:

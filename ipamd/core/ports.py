@@ -336,6 +336,16 @@ class FamilyCounts(NamedTuple):
     free: int
 
 
+class Doubt(NamedTuple):
+    """How many of a pool's bound addresses of a family are in doubt on one node: suspect, or lost with it."""
+
+    family: int
+    node: str
+    suspect: int
+    lost: int
+    silent_since_ms: int | None
+
+
 class Snapshot(View, Protocol):
     """A consistent read of one moment: a View, and the lists that only readers need."""
 
@@ -347,6 +357,10 @@ class Snapshot(View, Protocol):
     def log_ms(self) -> int:
         """The log clock at that index."""
 
+    @property
+    def wall_ms(self) -> int:
+        """The wall clock at that index."""
+
     def pools(self, after: str, limit: int) -> Sequence[Pool]:
         """Up to `limit` pools with names above `after`, by name."""
 
@@ -357,6 +371,9 @@ class Snapshot(View, Protocol):
 
     def counts(self, pool: Pool) -> dict[int, FamilyCounts]:
         """The counts of a pool, by family (4, 6); families that the pool lacks are absent."""
+
+    def doubts(self, pool: Pool) -> Sequence[Doubt]:
+        """What of the bound addresses of a pool is suspect or lost, by family and node."""
 
     def free_count(self, pool: Pool, position: int, order: int) -> int:
         """How many addresses of one range are free."""

@@ -9,6 +9,7 @@ from ipamd.core.intervals import Span, Spans, count, intersect, normalise
 from ipamd.core.model import Pool, Range
 from ipamd.core.outcomes import Refused
 from ipamd.core.ports import FamilyCounts, Snapshot, Unavailable
+from ipamd.service.doubts import helps, total
 from ipamd.service.ports import Clock
 from ipamd.service.reader import Reader
 from ipamd.service.request import Request
@@ -73,17 +74,23 @@ def describe(snapshot: Snapshot, name: str, position: int) -> str | None:
         return None
     family = pool.sets[position][0].family
     counts = snapshot.counts(pool)[family]
-    shares = ", ".join(_shares(pool, family, counts)) or "its ranges give none at all"
+    doubts = snapshot.doubts(pool)
+    shares = ", ".join(_shares(pool, family, counts, total(doubts, family))) or "its ranges give none at all"
+    helpful = "".join(f"{help_}; " for help_ in helps(doubts, family, snapshot.wall_ms))
     kind = f"IPv{family} " if len({ranges[0].family for ranges in pool.sets}) > 1 else ""
     holders = f"ipamctl reservation list --pool {name} shows the holders, " if counts.bound + counts.held else ""
-    return f"pool {name} has no free {kind}address: {shares}; {holders}ipamctl pool update {name} makes it larger"
+    return (
+        f"pool {name} has no free {kind}address: {shares}; {helpful}{holders}ipamctl pool update {name} makes it larger"
+    )
 
 
-def _shares(pool: Pool, family: int, counts: FamilyCounts) -> list[str]:
+def _shares(pool: Pool, family: int, counts: FamilyCounts, in_doubt: tuple[int, int]) -> list[str]:
     """What holds the addresses, as "4 bound"; what is nought is left out."""
     excluded, gateways = _taken_out(pool, family)
+    suspect, lost = in_doubt
+    of_bound = " and ".join(f"{number} {what}" for number, what in ((suspect, "suspect"), (lost, "lost")) if number)
     shares = [
-        (counts.bound, "bound"),
+        (counts.bound, f"bound (of which {of_bound})" if of_bound else "bound"),
         (counts.held, "held"),
         (counts.cooling, "cooling"),
         (counts.quarantined, "quarantined"),

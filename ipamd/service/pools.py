@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
@@ -10,7 +11,7 @@ from ipamd.core.decide import decide
 from ipamd.core.entries import Stamp
 from ipamd.core.model import Pool, PoolDefinition
 from ipamd.core.outcomes import Outcome, PoolDropped, PoolStored, Stranded
-from ipamd.core.ports import FamilyCounts, Snapshot
+from ipamd.core.ports import Doubt, FamilyCounts, Snapshot
 from ipamd.errors import ApiError
 from ipamd.service.collection import Collection
 from ipamd.service.ports import Clock
@@ -27,6 +28,17 @@ class ShownPool(NamedTuple):
     pool: Pool
     cooldown_s: int
     reclaim: str
+
+
+class Usage(NamedTuple):
+    """How a pool's addresses are spent, by family, and what of the bound ones is suspect or lost."""
+
+    counts: dict[int, FamilyCounts]
+    doubts: Sequence[Doubt]
+
+
+def _usage(snapshot: Snapshot, pool: Pool) -> Usage:
+    return Usage(snapshot.counts(pool), snapshot.doubts(pool))
 
 
 class Pools:
@@ -72,9 +84,9 @@ class Pools:
 
         return await self._reader.read(look, request)
 
-    async def usage(self, name: str, request: Request) -> At[dict[int, FamilyCounts]]:
+    async def usage(self, name: str, request: Request) -> At[Usage]:
         """How a pool's addresses are spent, by family. Raises ApiError, Unavailable."""
-        return await self._reader.read(lambda snapshot: snapshot.counts(find(snapshot, name)), request)
+        return await self._reader.read(lambda snapshot: _usage(snapshot, find(snapshot, name)), request)
 
     async def _write(self, command: Command, request: Request, expected: type[O], *, dry_run: bool) -> At[O]:
         if not dry_run:

@@ -15,11 +15,12 @@ from sqlalchemy import func, select
 from ipamd.core.addresses import Address
 from ipamd.core.intervals import count
 from ipamd.core.model import Event, Node, Pool, Token
-from ipamd.core.ports import FamilyCounts, HistoryRow, NodeRow, ReservationFilter, ReservationRow
+from ipamd.core.ports import Doubt, FamilyCounts, HistoryRow, NodeRow, ReservationFilter, ReservationRow
 from ipamd.storage import statements as st
 from ipamd.storage.catalogue import Catalogue
 from ipamd.storage.compiled import LARGEST, sql, value
 from ipamd.storage.database import Database
+from ipamd.storage.doubts import doubts_of
 from ipamd.storage.errors import damage, is_damage
 from ipamd.storage.history import read_history
 from ipamd.storage.listing import list_reservations
@@ -52,6 +53,7 @@ class SqliteSnapshot(SqliteView):
         super().__init__(connection, catalogue, last_id=row[5], last_event=row[6])
         self.applied_index: int = row[1]
         self.log_ms: int = row[3]
+        self.wall_ms: int = row[4]
 
     def pools(self, after: str, limit: int) -> Sequence[Pool]:
         return [self.stored(*row).pool for row in self.connection.execute(_POOLS, (after, limit)).fetchall()]
@@ -64,6 +66,9 @@ class SqliteSnapshot(SqliteView):
     def counts(self, pool: Pool) -> dict[int, FamilyCounts]:
         families = sorted({one.family for inner in pool.sets for one in inner})
         return {family: family_counts(self.connection, pool, family) for family in families}
+
+    def doubts(self, pool: Pool) -> Sequence[Doubt]:
+        return doubts_of(self.connection, pool)
 
     def free_count(self, pool: Pool, position: int, order: int) -> int:
         return count(read_spans(self.connection, self.range_id(pool, position, order)))

@@ -53,7 +53,7 @@ def test_every_verb_of_the_reference_is_there():
         *(f"pool {verb}" for verb in ("create", "list", "show", "update", "delete", "usage")),
         *(f"reservation {verb}" for verb in ("list", "show", "add", "release")),
         *(f"address {verb}" for verb in ("show", "history", "quarantine")),
-        *(f"node {verb}" for verb in ("list", "show", "calls", "release", "rename", "forget")),
+        *(f"node {verb}" for verb in ("list", "show", "calls", "sync", "release", "confirm", "rename", "forget")),
         *(f"token {verb}" for verb in ("create", "list", "revoke")),
         *("who", "why", "events", "completion", "settings show", "settings set"),
         *("cni install", "cni test"),
@@ -151,7 +151,7 @@ def test_nodes(ask, peer):
     peer.on("GET", "/v1/nodes/n1", {"name": "n1", "bound": 1, "attachments": [{"pod_ref": "d/a"}]})
     peer.on("POST", "/v1/nodes/n1/rename", {"name": "n2"})
     peer.on("DELETE", "/v1/nodes/n2", None, status=204)
-    assert ask("node", "list").stdout.splitlines()[1].split() == ["n1", "3", "1", "2030"]
+    assert ask("node", "list").stdout.splitlines()[1].split() == ["n1", "-", "3", "-", "-", "-", "-", "1", "2030"]
     assert ask("node", "show", "n1").stdout.split() == ["name", "n1", "bound", "1", "POD_REF", "d/a"]
     assert ask("node", "rename", "n1", "n2").stdout == "node n1 is now n2\n"
     assert peer.last.body == {"to": "n2"}

@@ -8,8 +8,11 @@ from typing import Any
 import click
 
 from ipamctl.client import route
+from ipamctl.exits import note
 from ipamctl.render import columns
 from ipamctl.session import Session, Verb, list_options
+
+_NAMES = ("name", "state", "bound", "reported", "silent_s", "spooled", "conflicts", "boots", "since")
 
 
 @click.command("list", cls=Verb)
@@ -17,9 +20,16 @@ from ipamctl.session import Session, Verb, list_options
 @click.pass_obj
 def list_(session: Session, /, limit: int | None, cursor: str | None) -> None:
     """List all nodes that were ever seen."""
-    session.show(session.client.pages(route("nodes"), limit=limit, cursor=cursor), _table)
+    answer = session.client.pages(route("nodes"), limit=limit, cursor=cursor)
+    session.show(answer, _table)
+    silence = answer.get("mass_silence")
+    if silence:
+        note(
+            f"warning: many nodes fell silent at once ({silence['since']}), so nothing of lost nodes is reclaimed;"
+            " if they are gone: ipamctl node confirm"
+        )
 
 
 def _table(answer: Mapping[str, Any]) -> str:
-    rows = [[item.get(name) for name in ("name", "bound", "boots", "since")] for item in answer["items"]]
-    return columns(("NAME", "BOUND", "BOOTS", "SINCE"), rows)
+    rows = [[item.get(name) for name in _NAMES] for item in answer["items"]]
+    return columns(("NAME", "STATE", "BOUND", "REPORTED", "SILENT S", "SPOOLED", "CONFLICTS", "BOOTS", "SINCE"), rows)

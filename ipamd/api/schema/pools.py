@@ -15,7 +15,8 @@ from ipamd.core.model import Dns, Pool, PoolDefinition, Range
 from ipamd.core.outcomes import PoolDropped, PoolStored
 from ipamd.core.ports import FamilyCounts
 from ipamd.errors import ApiError
-from ipamd.service.pools import ShownPool
+from ipamd.service.doubts import total
+from ipamd.service.pools import ShownPool, Usage
 from ipamd.service.why import Explained, RangeAccount
 
 Text = Annotated[str, msgspec.Meta(max_length=1024)]
@@ -251,9 +252,10 @@ def show_dropped(dropped: PoolDropped) -> PoolDroppedShown:
     return PoolDroppedShown(stranded=stranded(dropped.stranded))
 
 
-def show_usage(counts: dict[int, FamilyCounts]) -> UsageShown:
+def show_usage(usage: Usage) -> UsageShown:
     """The usage of a pool."""
-    return UsageShown(**{f"ipv{family}": _usage(one) for family, one in counts.items()})
+    families = usage.counts.items()
+    return UsageShown(**{f"ipv{family}": _usage(one, *total(usage.doubts, family)) for family, one in families})
 
 
 def show_why(explained: Explained) -> WhyShown:
@@ -329,9 +331,8 @@ def _exact_network(span: Span, family: int) -> Network | None:
     return network if network.value == span.first else None
 
 
-def _usage(counts: FamilyCounts) -> FamilyUsage:
-    """Nobody is lost before nodes report, and suspects are not counted apart before that either."""
-    return FamilyUsage(**{name: amount(value) for name, value in counts._asdict().items()}, suspect=0, lost=0)
+def _usage(counts: FamilyCounts, suspect: int, lost: int) -> FamilyUsage:
+    return FamilyUsage(**{name: amount(value) for name, value in counts._asdict().items()}, suspect=suspect, lost=lost)
 
 
 def _range_why(account: RangeAccount) -> RangeWhy:
