@@ -8,17 +8,30 @@ from types import ModuleType
 
 import pytest
 
-from ipamd.storage import history, listing, ops, pool_rows, retention, snapshot, spans, statements, usage, writer
+from ipamd.storage import (
+    doubts,
+    history,
+    listing,
+    ops,
+    pool_rows,
+    retention,
+    snapshot,
+    spans,
+    statements,
+    usage,
+    writer,
+)
 from ipamd.storage.compiled import sql
 from ipamd.storage.tables import pools
 from tests.storage.driver import Driver
 
-MODULES = (history, listing, ops, pool_rows, retention, snapshot, spans, statements, usage, writer)
+MODULES = (doubts, history, listing, ops, pool_rows, retention, snapshot, spans, statements, usage, writer)
 SMALL = {"meta", "cluster", "settings", "members", "tokens", "mass_silence", "anon_1"}
 """Tables of a few rows, and subqueries that are limited."""
 
 WHOLE = {
     "statements.NODES",  # all of them, when some are lost
+    "doubts._LOST",  # an index of just these
     "statements.NEXT_DUE",  # the least of an index: its first entry
     "ops._COUNT_KEYED",  # once, at the start
     "writer._ALL_POOLS",  # likewise
