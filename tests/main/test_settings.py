@@ -12,7 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ipamd.core.model import Settings
-from ipamd.settings import TABLE, Config, Endpoint, Host, SettingsError, load, settings_options
+from ipamd.settings import (
+    AGENT_TABLE,
+    TABLE,
+    AgentConfig,
+    Config,
+    Endpoint,
+    Host,
+    SettingsError,
+    load,
+    load_agent,
+    settings_options,
+)
 from ipamd.settings.page import page
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -303,3 +314,58 @@ def test_times_fit_each_other() -> None:
     (fallback,) = mistakes({"raft_fallback_ms": "400"})
     assert "must not be below raft-min-timeout-ms 500" in fallback
     assert len(mistakes({"raft_heartbeat_ms": "200", "raft_fallback_ms": "400", "raft_max_timeout_ms": "600"})) == 3
+
+
+def test_an_agent_needs_servers_and_nothing_else() -> None:
+    config = load_agent({"server": ("https://a:7480", "https://b")}, {}, HOST)
+    assert config.server == ("https://a:7480", "https://b:7480")
+    assert (config.node_name, config.full_name, config.del_policy) == ("h1", "h1", "spool")
+    assert (config.socket, config.spool_dir) == (Path("/run/ipamd/cni.sock"), Path("/var/lib/ipamd/spool"))
+
+
+def test_the_agents_table_and_config_have_the_same_settings() -> None:
+    assert {setting.field for setting in AGENT_TABLE} == {field.name for field in fields(AgentConfig)}
+
+
+def test_a_setting_of_both_is_the_same_in_both() -> None:
+    of_server = {setting.name: setting for setting in TABLE}
+    shared = [setting for setting in AGENT_TABLE if setting.name in of_server]
+    assert len(shared) > 5
+    assert all(setting.kind is of_server[setting.name].kind for setting in shared)
+
+
+def test_the_agents_servers_come_from_anywhere(tmp_path: Path) -> None:
+    file = tmp_path / "agent.toml"
+    file.write_text('server = ["https://c:1"]\ndel-policy = "error"\n')
+    environ = {"IPAMD_CONFIG": str(file), "IPAMD_CLUSTER": "blue"}
+    config = load_agent({}, environ, HOST)
+    assert (config.server, config.del_policy, config.full_name) == (("https://c:1",), "error", "blue:h1")
+    environ["IPAMD_SERVER"] = "https://a:1 https://b:2,https://a:1"
+    assert load_agent({}, environ, HOST).server == ("https://a:1", "https://b:2")
+
+
+@pytest.mark.parametrize(
+    ("flags", "host", "sentence"),
+    [
+        ({}, HOST, "server: must be given"),
+        ({"server": ("https://a",)}, Host("localhost", is_container=False), "node-name: must be given, because"),
+        ({"server": ("https://a",)}, Host("h1", is_container=True), "node-name: must be given .* inside a container"),
+        (
+            {"server": ("https://a",)},
+            Host("-h", is_container=False),
+            "node-name: must be given, because the host's name",
+        ),
+        ({"server": ("https://a/x",)}, HOST, "server: .* has 'https://a/x', which is not a URL"),
+        ({"server": ("https://a", "unix:/x")}, HOST, "has 'unix:/x'"),
+        ({"server": ("https://a",), "del_policy": "drop"}, HOST, "del-policy: 'drop' is none of spool, error"),
+    ],
+)
+def test_an_agents_mistakes(flags: dict[str, object], host: Host, sentence: str) -> None:
+    with pytest.raises(SettingsError, match=sentence) as caught:
+        load_agent(flags, {}, host)
+    assert len(caught.value.mistakes) == 1
+
+
+def test_a_servers_spool_lies_in_its_data() -> None:
+    assert load({"data_dir": "/srv/i"}, {}, HOST).spool_dir == Path("/srv/i/spool")
+    assert load({"data_dir": "/srv/i", "spool_dir": "/srv/s"}, {}, HOST).spool_dir == Path("/srv/s")
