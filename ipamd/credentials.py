@@ -24,22 +24,28 @@ class Followed(Generic[T]):
     def __init__(self, what: str, path: Path, read: Callable[[Path], T]) -> None:
         """Raises CredentialsError."""
         self._what, self._path, self._read = what, path, read
-        self._mark = _mark(what, path)
+        self._mark: tuple[int, int, int] | None = _mark(what, path)
         self._value = read(path)
+        self._said: str | None = None
 
     def __call__(self) -> T:
         """The newest that could be read."""
         try:
-            mark = _mark(self._what, self._path)
-            if mark != self._mark:
-                self._mark = mark
+            if self._has_changed():
                 self._value = self._read(self._path)
+                self._said = None
                 _log.info("%s was read again", self._path)
         except CredentialsError as error:
-            if self._mark is not None:
-                self._mark = None
+            if str(error) != self._said:
+                self._said = str(error)
                 _log.error("%s; what was read before serves on", error)
         return self._value
+
+    def _has_changed(self) -> bool:
+        """Whether the file is another than at the last look. Raises CredentialsError where it cannot be seen."""
+        before, self._mark = self._mark, None
+        self._mark = _mark(self._what, self._path)
+        return self._mark != before
 
 
 def token_in(path: Path | None) -> Callable[[], str | None]:
@@ -71,7 +77,7 @@ def _read_authority(path: Path) -> ssl.SSLContext:
     return context
 
 
-def _mark(what: str, path: Path) -> tuple[int, int, int] | None:
+def _mark(what: str, path: Path) -> tuple[int, int, int]:
     """What tells a file from its successor. Raises CredentialsError."""
     try:
         found = os.stat(path)  # noqa: PTH116 - the three numbers at once

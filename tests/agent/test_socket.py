@@ -163,7 +163,7 @@ async def test_the_socket_has_the_rights_of_the_nodes_token(node: Node, stack: S
     assert (await node.ask("GET", "/v1/pools/p/why?pod_ref=t%2Fa")).status == 200
     assert (await node.ask("GET", "/v1/nodes/w1")).json["bound"] == 1
     assert (await node.ask("GET", "/v1/nodes/w2")).status == 404
-    await stack.cni("add", conf(), **{"CNI-Args": "K8S_POD_NAMESPACE=t;K8S_POD_NAME=b"})
+    await stack.cni("add", conf(), tcp=False, **{"CNI-Args": "K8S_POD_NAMESPACE=t;K8S_POD_NAME=b"})
     assert (await node.ask("GET", "/v1/nodes/node-1")).status == 403
     refused = await node.ask("POST", "/v1/pools", {"name": "q", "subnet": "10.0.0.0/24"})
     assert (refused.status, refused.json["code"]) == (403, "forbidden")
