@@ -78,6 +78,8 @@ class Agent:
     ) -> Said | None:
         """Carry out a CNI call; None: a DEL that is put aside, which must be valid. Raises CniError, Unavailable."""
         asked = self._asked(verb, headers, body, request_id)
+        if "Ipamd-Boot-Id" in asked.headers and asked_node(asked) == self.node:
+            self._sandboxes.boot_id = asked.headers["Ipamd-Boot-Id"]
         match verb:
             case "del":
                 return await self._delete(asked, headers, request_id, deadline_s)

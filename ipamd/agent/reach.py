@@ -30,7 +30,12 @@ class _Attachment(msgspec.Struct):
     addresses: tuple[str, ...] = ()
 
 
+class _Boot(msgspec.Struct):
+    boot_id: str
+
+
 class _Node(msgspec.Struct):
+    boots: tuple[_Boot, ...] = ()
     attachments: tuple[_Attachment, ...] = ()
     cluster_id: str | None = None
 
@@ -60,7 +65,7 @@ class NodeReach:
             sandboxes = tuple(_sandbox(one) for one in found.attachments)
         except (msgspec.DecodeError, UnicodeDecodeError, AddressError) as error:
             raise _unreadable(error) from None
-        return Known(name, said.index, found.cluster_id, sandboxes)
+        return Known(name, said.index, found.cluster_id, sandboxes, tuple(boot.boot_id for boot in found.boots))
 
     async def report(self, inventory: Inventory, cluster_id: str | None, deadline_s: float) -> Sequence[Conflict]:
         """Send what was found; who else has addresses that are in use here still. Raises Unavailable."""

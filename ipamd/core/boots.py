@@ -31,6 +31,8 @@ def suspect_older(draft: Draft) -> None:
         for one in islice(older, SUSPECT_LIMIT):
             draft.put(replace(one, suspect=True))
             count += 1
+        if not count:
+            continue
         detail = f"boot {host.newest_boot} of those seen; {count} interfaces bound before it are suspect"
         draft.event(EventKind.NODE_REBOOTED, node=name, detail=detail)
 

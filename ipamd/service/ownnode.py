@@ -27,8 +27,7 @@ class OwnNode:
         """What is bound on this node. Raises Unavailable."""
         name = self._facts.whole_node
         found = await self._reader.read(lambda snapshot: _known(snapshot, name), _request(deadline_s))
-        cluster_id, sandboxes = found.value
-        return Known(name, found.index, cluster_id, sandboxes)
+        return found.value
 
     async def report(self, inventory: Inventory, cluster_id: str | None, deadline_s: float) -> Sequence[Conflict]:
         """Take in what was found. Raises ApiError, Unavailable."""
@@ -44,8 +43,9 @@ def _request(deadline_s: float) -> Request:
     return Request("system", _WHO, deadline_s)
 
 
-def _known(snapshot: Snapshot, name: str) -> tuple[str | None, tuple[Sandbox, ...]]:
-    return snapshot.cluster_id(), tuple(_sandboxes(snapshot, name))
+def _known(snapshot: Snapshot, name: str) -> Known:
+    boots = tuple(boot.boot_id for boot in snapshot.boots(name))
+    return Known(name, snapshot.applied_index, snapshot.cluster_id(), tuple(_sandboxes(snapshot, name)), boots)
 
 
 def _sandboxes(snapshot: Snapshot, name: str) -> list[Sandbox]:

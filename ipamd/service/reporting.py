@@ -38,6 +38,8 @@ class Known:
     index: int
     cluster_id: str | None
     sandboxes: tuple[Sandbox, ...]
+    boots: tuple[str, ...] = ()
+    """The node's boots, the newest last."""
 
 
 class Reach(Protocol):
@@ -81,6 +83,7 @@ class Reporting(Background):
         self._spooled, self._in_order = spooled, in_order
         self._heartbeat_every_s, self._report_every_s = heartbeat_every_s, report_every_s
         self._said: str | None = None
+        self._has_waited = False
         self.conflicts: tuple[Conflict, ...] = ()
         """What the last report was answered."""
 
@@ -104,17 +107,32 @@ class Reporting(Background):
 
     async def report(self) -> None:
         """Look once at what is bound here, and report it. Raises Unavailable, ApiError."""
-        if self._boot_id is None:
-            return
         deadline_s = self._deadline_s()
         await self._in_order(deadline_s)
         known = await self._reach.known(deadline_s)
+        boot_id = self._settle_boot(known)
+        if boot_id is None:
+            await self._reach.heartbeat(deadline_s)
+            return
         try:
             listed = await self._sandboxes.look(known.sandboxes)
         except TimeoutError:
             raise Unavailable("this node's namespaces could not be looked at in time", "none") from None
-        inventory = Inventory(known.node, self._boot_id, known.index, listed, self._spooled())
+        inventory = Inventory(known.node, boot_id, known.index, listed, self._spooled())
         self._tell(tuple(await self._reach.report(inventory, known.cluster_id, self._deadline_s())))
+
+    def _settle_boot(self, known: Known) -> str | None:
+        """The boot to report from; None: not now.
+
+        It is the one that the plugins here say, since their calls are ordered by it. Until one has called, a newer boot
+        than the kernel's own means that another host has this name, or that the plugins see another id than this
+        process does: so one report is left out, for a call to tell which.
+        """
+        heard = self._sandboxes.boot_id
+        if heard is not None or self._boot_id not in known.boots[:-1] or self._has_waited:
+            return heard or self._boot_id
+        self._has_waited = True
+        return None
 
     async def _try(self, work: Callable[[], Awaitable[None]]) -> bool:
         try:

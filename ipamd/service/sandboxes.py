@@ -51,6 +51,8 @@ class Sandboxes:
         self._namespaces, self._records = namespaces, records
         self._proven: set[Place] = set()
         self._living: dict[Key, Sandbox] = {}
+        self.boot_id: str | None = None
+        """The boot that the plugins of this host say they run in; None: none has called yet."""
 
     async def inode(self, path: str) -> int | None:
         """The inode at a namespace's path; None where it cannot be seen, or not soon."""

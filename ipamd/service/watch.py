@@ -72,10 +72,12 @@ class Watch(Background):
             return
         known = (await self._reader.peek(_known, _PATIENCE_S)).value
         self._heartbeats.keep({node.name for node in known.nodes})
-        await self._find([node.name for node in known.nodes if node.lost_log_ms is not None and self._is_heard(node)])
+        lost = [node for node in known.nodes if node.lost_log_ms is not None]
+        back = [node.name for node in lost if self._is_heard(node, min(DOUBT_S, known.lost_s))]
+        await self._find(back)
         await self._lose(known)
-        for node in known.nodes:
-            if node.lost_log_ms is not None and not self._is_heard(node):
+        for node in lost:
+            if node.name not in back:
                 await self._reclaim(node.name)
 
     def _serves(self) -> bool:
@@ -94,10 +96,10 @@ class Watch(Background):
         since_s = self._began_s if heard_s is None else max(heard_s, self._began_s)
         return self._clock.monotonic_s() - since_s
 
-    def _is_heard(self, node: Node) -> bool:
+    def _is_heard(self, node: Node, within_s: float) -> bool:
         """Whether a node was heard lately, by this leader."""
         heard_s = self._heartbeats.heard_s(node.name)
-        return heard_s is not None and self._clock.monotonic_s() - heard_s < DOUBT_S
+        return heard_s is not None and self._clock.monotonic_s() - heard_s < within_s
 
     async def _find(self, names: Sequence[str]) -> None:
         if names:

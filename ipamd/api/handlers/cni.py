@@ -62,6 +62,13 @@ def server_call(services: Services, access: Access, verb: str) -> Answer:
                 deadline_s = deadline_after_s(progress.began_s, None)
                 await _tell(services, error, request.headers, Request(caller.by, progress.request_id, deadline_s))
             raise
+        if (
+            caller.local
+            and call.node == services.facts.whole_node
+            and call.start is not None
+            and not call.start.spooled
+        ):
+            services.sandboxes.boot_id = call.start.boot_id
         deadline_s = deadline_after_s(progress.began_s, call.deadline_ms)
         asked = Request(caller.by, progress.request_id, deadline_s, _key(caller, request, body))
         who = _Caller(services, caller, asked, request.headers, body, progress)
