@@ -152,6 +152,16 @@ async def test_a_node_that_is_heard_again_is_back(watched: Watched) -> None:
     assert len(watched.world.holders()) == 4
 
 
+async def test_a_node_that_is_lost_within_seconds_is_not_back_before_it_is_heard(watched: Watched) -> None:
+    watched.world.settings(node_lost_s=3)
+    await watched.pass_s(4, "n1", "n2", "n3", step_s=1)
+    await watched.pass_s(20, "n1", "n2", step_s=1)
+    assert watched.lost() == ["n3"]
+    assert watched.proposed(FindNodes) == []
+    await watched.pass_s(1, "n1", "n2", "n3", step_s=1)
+    assert watched.lost() == []
+
+
 async def test_all_silent_at_once_are_lost_and_nothing_is_reclaimed(watched: Watched) -> None:
     await watched.pass_s(LOST_S + 400)
     assert watched.lost() == ["n1", "n2", "n3"]
