@@ -46,6 +46,11 @@ class Server:
             "--listen", self._listen, "--node-name", "demo-node",
         ]  # fmt: skip
 
+    @property
+    def url(self) -> str:
+        """Where agents reach it."""
+        return f"http://{self._listen}"
+
     def start(self) -> float:
         """Start it and wait until it is ready; how long that took, in seconds. Raises RuntimeError."""
         began = time.monotonic()

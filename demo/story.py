@@ -1,7 +1,8 @@
-"""The story ipamd is made for, played with a real server and a real plugin: `make demo`.
+"""The story ipamd is made for, played with a real server, a real agent and a real plugin: `make demo`.
 
 Three pods get their addresses, the node goes down without a DEL, the pods come back under their names and get the same
-addresses, although the pool is full. Everything happens in a temporary directory that is removed at the end.
+addresses, although the pool is full. Then another node dies for good, and what it held is given back by one command.
+Everything happens in a temporary directory that is removed at the end.
 """
 
 from __future__ import annotations
@@ -15,11 +16,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from demo.cni import CNI_BIN, Answer, Namespaces, Runtime, Sandbox, inside, why_no_bridge
+from demo.dead_node import DeadNode
 from demo.server import BIN, Server
+from demo.telling import expect, fail, shell, title, told
 
 POOL = "storage"
 SUBNET, FIRST, LAST = "10.128.165.0/24", "10.128.165.32", "10.128.165.34"
@@ -31,12 +35,14 @@ class Story:
     """What happens, in order."""
 
     def __init__(self, folder: Path, namespaces: Namespaces, no_bridge: str | None) -> None:
+        self.folder = folder
         self.server = Server(folder)
         self.plugins = folder / "bin"
         self.namespaces = namespaces
         self.no_bridge = no_bridge
         self.runtime = Runtime((self.plugins, CNI_BIN), f"unix:{self.server.socket}")
         self.lives = 0
+        self.dead_node = DeadNode(self)
 
     def play(self) -> None:
         """All of it."""
@@ -46,7 +52,13 @@ class Story:
         second = self.restart(first)
         self.fourth_pod(second)
         self.late_deletes(first, second)
-        self.goodbye(second)
+        self.goodbye(list(second))
+        self.dead_node.play()
+
+    def close(self) -> None:
+        """End what runs, whatever happened."""
+        self.dead_node.close()
+        self.server.stop()
 
     def prepare(self) -> None:
         """A server, a pool of three addresses, the plugin."""
@@ -106,7 +118,7 @@ class Story:
             expect(answer.status == 0, "a DEL of what is gone succeeds", quiet=True)
         expect(self.held() == sorted(pods.values()), "nothing was freed: they belong to the new containers now")
 
-    def goodbye(self, pods: dict[Sandbox, str]) -> None:
+    def goodbye(self, pods: list[Sandbox]) -> None:
         """The pods end properly."""
         title("The pods end: DEL of the new containers")
         for sandbox in pods:
@@ -123,8 +135,9 @@ class Story:
         netns = self.namespaces.add(f"{pod.rpartition('/')[2]}-{self.lives}") if self.no_bridge is None else ""
         return Sandbox(pod, secrets.token_hex(32), netns)
 
-    def call(self, verb: str, sandbox: Sandbox) -> Answer:
-        """One CNI call, through bridge or to the plugin alone."""
+    def call(self, verb: str, sandbox: Sandbox, address: str | None = None) -> Answer:
+        """One CNI call, through bridge or to the plugin alone, which asks at a node socket: by default the server's."""
+        runtime = self.runtime if address is None else replace(self.runtime, address=address)
         conf: dict[str, Any] = {
             "cniVersion": "1.0.0",
             "name": "storage-net",
@@ -133,8 +146,8 @@ class Story:
         bridge = {"type": "bridge", "bridge": self.bridge, "isGateway": False}
         if self.no_bridge is None:
             self.namespaces.devices.add(self.bridge)
-            return self.runtime.call(verb, conf | bridge, sandbox)
-        return self.runtime.call(
+            return runtime.call(verb, conf | bridge, sandbox)
+        return runtime.call(
             verb, conf | {"type": "ipamd"}, Sandbox(sandbox.pod, sandbox.container_id, "/proc/self/ns/net")
         )
 
@@ -143,15 +156,15 @@ class Story:
         """The bridge device of this run."""
         return f"ipdemo{os.getpid() % 10**7}"
 
-    def add(self, sandbox: Sandbox) -> str:
+    def add(self, sandbox: Sandbox, address: str | None = None) -> str:
         """A pod starts; its address."""
         began = time.monotonic()
-        answer = self.call("ADD", sandbox)
+        answer = self.call("ADD", sandbox, address)
         if answer.status != 0:
             fail(f"ADD {sandbox.pod}: {answer.said}")
-        (address,) = answer.addresses
-        told(f"ADD {sandbox.pod} {short(sandbox)} -> {address}  ({(time.monotonic() - began) * 1000:.0f} ms)")
-        return address
+        (given,) = answer.addresses
+        told(f"ADD {sandbox.pod} {short(sandbox)} -> {given}  ({(time.monotonic() - began) * 1000:.0f} ms)")
+        return given
 
     def ping(self, pods: dict[Sandbox, str]) -> None:
         """The first pod pings the last one."""
@@ -184,37 +197,14 @@ class Story:
         return [str(BIN / "ipamctl"), "--server", f"unix:{self.server.socket}"]
 
 
-def title(text: str) -> None:
-    print(f"\n\033[1m{text}\033[0m" if sys.stdout.isatty() else f"\n{text}")
-
-
-def told(text: str) -> None:
-    print(f"    {text}")
-
-
-def shell(command: list[str]) -> None:
-    told(f"$ {' '.join(command)}")
-
-
 def short(sandbox: Sandbox) -> str:
     return f"(container {sandbox.container_id[:8]})"
-
-
-def expect(holds: bool, text: str, *, quiet: bool = False) -> None:
-    if not holds:
-        fail(f"this should be so, and is not: {text}")
-    if not quiet:
-        told(f"=> {text}")
-
-
-def fail(text: str) -> NoReturn:
-    sys.exit(f"\nThe demo failed. {text}")
 
 
 def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
     began, no_bridge = time.monotonic(), why_no_bridge()
-    print("ipamd: pods keep their addresses through a crash.")
+    print("ipamd: pods keep their addresses through a crash, and a dead node gives them back.")
     print(
         "Network: "
         + ("real, bridge plugin in network namespaces" if no_bridge is None else f"the plugin alone, as {no_bridge}")
@@ -225,7 +215,7 @@ def main() -> None:
         try:
             story.play()
         finally:
-            story.server.stop()
+            story.close()
             namespaces.close()
     print(f"\nDone in {time.monotonic() - began:.0f} s; nothing is left running.")
 
