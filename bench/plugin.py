@@ -12,6 +12,7 @@ from pathlib import Path
 from bench.figures import Figure, middle_ms
 from bench.pools import make
 from demo.server import BIN
+from ipamctl.cni.static import compilers
 from tests.support.server import Server
 from tests.support.wire import cni_conf, cni_headers
 
@@ -22,13 +23,16 @@ def measure(server: Server, folder: Path) -> Iterator[Figure]:
     """Both processes, the server's share, and the ratio that was asked for."""
     pool = make(server, "bench-plugin", "10.32.0.0/16")
     plugin, python = install(folder), interpreter(folder)
+    static = install(folder / "static", "--static") if compilers() else None
     conf, said = folder / "conf.json", folder / "said"
     conf.write_bytes(cni_conf(pool))
-    bare_s, plugin_s, served_s = [], [], []
+    bare_s, plugin_s, served_s, static_s = [], [], [], []
     for run in range(RUNS):
         bare_s.append(spawn([python, "-I", "-S", "-c", "pass"], {}, conf, said))
         plugin_s.append(spawn([str(plugin)], environment(server, run), conf, said))
         served_s.append(ask(server, run, cni_conf(pool)))
+        if static is not None:
+            static_s.append(spawn([str(static)], environment(server, RUNS + run), conf, said))
     bare, whole, share = middle_ms(bare_s), middle_ms(plugin_s), middle_ms(served_s)
     yield Figure("bare interpreter, python3 -I -S -c pass, p50", bare, "ms", note=python)
     yield Figure("whole plugin process, one ADD, p50", whole, "ms", at_most=1.5 * bare + share)
@@ -36,11 +40,16 @@ def measure(server: Server, folder: Path) -> Iterator[Figure]:
         "the server's share of it, p50", share, "ms", note="the same ADD on a new connection, from a warm process"
     )
     yield Figure("(plugin - server) / bare interpreter", (whole - share) / bare, "x", at_most=1.5)
+    if static is not None:
+        yield Figure(
+            "whole static plugin process, one ADD, p50", middle_ms(static_s), "ms", note="a C compiler made it"
+        )
 
 
-def install(folder: Path) -> Path:
+def install(folder: Path, *how: str) -> Path:
     """The plugin as `ipamctl cni install` leaves it."""
-    subprocess.run([BIN / "ipamctl", "cni", "install", "--bin-dir", folder], check=True, capture_output=True)
+    folder.mkdir(exist_ok=True)
+    subprocess.run([BIN / "ipamctl", "cni", "install", "--bin-dir", folder, *how], check=True, capture_output=True)
     return folder / "ipamd"
 
 
