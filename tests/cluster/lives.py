@@ -70,6 +70,9 @@ class Lives:
         self.holder: dict[str, Container] = {}
         self.under_way: list[Message] = []
         self.did: Counter[str] = Counter()
+        self.story: list[str] = []
+        """What arrived, in order."""
+
         self._made = 0
         subnet = f"10.{200 + number // 256}.{number % 256}.0/27"
         self._definite("POST", "/v1/pools", {"name": self.pool, "subnet": subnet, "cooldown_s": 0})
@@ -97,7 +100,7 @@ class Lives:
     # What happens
 
     def start(self) -> None:
-        """A runtime makes a container. Seldom it has lost its patience, and the ADD is under way still."""
+        """A runtime makes a container. Seldom it loses its patience: its ADD is under way still, behind its DEL maybe."""
         pod, host = self.chance.choice(self.pods), self.chance.choice(self.hosts)
         self._begin(pod, host, f"c{self._made}-{self.pool}", late=self.chance.random() < 0.15)
 
@@ -111,6 +114,7 @@ class Lives:
         """A namespace goes; nobody sends a DEL."""
         if one := self._any_living():
             one.lives = False
+            self.story.append(f"end {one.pod} {one.id} {one.host}")
 
     def delete(self) -> None:
         """A DEL: at once or late, once or twice, spooled or not; or the one that undoes an ADD, with its start."""
@@ -134,7 +138,11 @@ class Lives:
         headers = self._headers(host.name, host.boot, self._now())
 
         def send() -> None:
-            assert self._call("gc", headers, conf).code == 0
+            got = self._call("gc", headers, conf)
+            assert got.code == 0, got.body
+            self.story.append(
+                f"GC {host.name} valid {[one['containerID'] for one in valid]} as of {headers['Ipamd-Started']}"
+            )
 
         self._send_or_keep(Message(host.name, host.boot, send), late=self.chance.random() < 0.5)
 
@@ -168,12 +176,13 @@ class Lives:
         bound = self._bound()
         for pod, one in self.holder.items():
             if one.lives:
-                assert bound.get(pod) == (one.id, one.host), f"{one} lives, bound is {bound.get(pod)}"
+                assert bound.get(pod) == (one.id, one.host), f"{one} lives, bound: {bound.get(pod)}; {self._told(pod)}"
 
     def nobody_else_has_anything(self) -> None:
         """No dead one survives two reports and the grace."""
         living = {pod: (one.id, one.host) for pod, one in self.holder.items() if one.lives}
-        assert self._bound() == living
+        left = {pod: bound for pod, bound in self._bound().items() if living.get(pod) != bound}
+        assert not left, f"outlived two reports: {left}; {self._told(*left)}"
 
     # How it is done
 
@@ -182,6 +191,8 @@ class Lives:
         one = Container(container_id, pod, host.name, host.boot, self._now(), lives=not late)
         host.containers.append(one)
         self._send_or_keep(Message(host.name, host.boot, self._add(one)), late=late)
+        if late and self.chance.random() < 0.5:
+            self._del(one, self._now(), late=False)
 
     def _add(self, one: Container) -> Callable[[], None]:
         namespace, _, name = one.pod.partition("/")
@@ -191,6 +202,7 @@ class Lives:
         def send() -> None:
             got = self._call("add", headers, json.loads(cni_conf(self.pool, NETWORK, "1.1.0")))
             self.did[f"add: {got.code}"] += 1
+            self.story.append(f"ADD {one.pod} {one.id} {one.host} as of {headers['Ipamd-Started']}: {got.code}")
             assert got.code in (0, LATE, CONTESTED), got.body
             if got.code == 0 and self._bound().get(one.pod) == (one.id, one.host):
                 self.holder[one.pod] = one
@@ -205,7 +217,9 @@ class Lives:
         headers |= {"Ipamd-Spooled": "true"} if is_spooled else {}
 
         def send() -> None:
-            assert self._call("del", headers, json.loads(cni_conf(self.pool, NETWORK, "1.1.0"))).code == 0
+            got = self._call("del", headers, json.loads(cni_conf(self.pool, NETWORK, "1.1.0")))
+            assert got.code == 0, got.body
+            self.story.append(f"DEL {one.pod} {one.id} {one.host} as of {started_ns}{' spooled' * is_spooled}")
 
         self._send_or_keep(Message(one.host, None if is_spooled else one.boot, send), late=late)
 
@@ -224,6 +238,8 @@ class Lives:
 
         def send() -> None:
             self._definite("POST", f"/v1/nodes/{host.name}/inventory", body)
+            seen = [f"{line['container_id']}: {line['alive']}" for line in listed]
+            self.story.append(f"report {host.name} as of index {body['index']} {seen}")
 
         return send
 
@@ -232,6 +248,11 @@ class Lives:
             self.under_way.append(message)
         else:
             message.send()
+
+    def _told(self, *pods: str) -> list[str]:
+        """What arrived about some pods, by their names, containers and hosts."""
+        words = {*pods, *(one.id for host in self.hosts for one in host.containers if one.pod in pods)}
+        return [line for line in self.story if any(word in line for word in words)]
 
     def _bound(self) -> dict[str, tuple[str, str]]:
         """Container id and node of each pod's binding."""
