@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from ipamd.core.commands import ForgetNode
-from tests.core.life import Container, Host, Life
+from tests.core.life import GRACE_S, Container, Host, Life
 from tests.core.world import ORIGIN
 
 WANTED = round(10_000 * float(os.environ.get("ROUNDS", "0.1")))
 SOME = settings(
-    max_examples=20,
+    max_examples=max(20, WANTED // 25),
     stateful_step_count=50,
     deadline=None,
     database=None,
@@ -100,6 +100,13 @@ class Lives(RuleBasedStateMachine):
     @rule(host=hosts, hidden=st.just(frozenset()) | st.frozensets(st.integers(0, 3), max_size=2), late=seldom)
     def look(self, host: str, hidden: frozenset[int], late: bool) -> None:
         self.life.look(self.host(host), hidden, late=late)
+
+    @rule(host=hosts, seconds=st.sampled_from((GRACE_S - 1, GRACE_S, GRACE_S + 1)))
+    def look_twice(self, host: str, seconds: int) -> None:
+        """Two reports with a time between them: nothing else happens on the way."""
+        self.life.look(self.host(host), frozenset(), late=False)
+        self.life.world.wait(seconds)
+        self.life.look(self.host(host), frozenset(), late=False)
 
     @rule(host=hosts)
     def reboot(self, host: str) -> None:
