@@ -233,3 +233,19 @@ async def test_stopping_lets_a_running_request_finish(tmp_path: Path) -> None:
         for listener in stack.listeners:
             await listener.stop(5)
         assert (await asking).status == 201
+
+
+async def test_who_was_let_in_before_the_end_is_still_answered(quick: Stack) -> None:
+    """Its request comes a moment after the server was told to end: closed at once, it would get a reset."""
+    raw = await Raw.to(quick)
+    await asyncio.sleep(0.05)
+    (tcp,) = (listener for listener in quick.listeners if listener._sock.family == socket.AF_INET)
+    ending = asyncio.create_task(tcp.stop(2))
+    await asyncio.sleep(0.1)
+    raw.writer.write(GET)
+    assert (await raw.answer())[0] == 200
+    await ending
+    with pytest.raises(OSError):
+        await Raw.to(quick)
+    quick.listeners.remove(tcp)
+    raw.writer.close()

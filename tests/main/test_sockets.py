@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import socket
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -93,3 +95,20 @@ def test_without_systemd_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> Non
     notify("READY=1")
     monkeypatch.delenv("NOTIFY_SOCKET")
     notify("READY=1")
+
+
+def hand_over(descriptor: int, count: str = "1", owner: str = "$$") -> subprocess.CompletedProcess[str]:
+    """What a process makes of a descriptor that it inherits as its third."""
+    script = f'exec 3<&0 </dev/null; LISTEN_PID={owner} LISTEN_FDS={count} exec "$@"'
+    look = "from ipamd.sockets import inherited_unix as i; s = i(); print(s and s.getsockname(), s and s.get_inheritable())"
+    command = ["sh", "-c", script, "sh", sys.executable, "-c", look]
+    return subprocess.run(command, stdin=descriptor, capture_output=True, text=True, check=False, timeout=30)
+
+
+def test_a_supervisors_socket_is_taken(tmp_path: Path) -> None:
+    with listen_unix(tmp_path / "s") as listener:
+        assert hand_over(listener.fileno()).stdout == f"{tmp_path / 's'} False\n"
+        assert hand_over(listener.fileno(), owner="1").stdout == "None None\n", "it is meant for another process"
+        assert "2 sockets were handed over" in hand_over(listener.fileno(), count="2").stderr
+    with socket.socket(socket.AF_UNIX) as silent:
+        assert "is no listening unix socket" in hand_over(silent.fileno()).stderr
