@@ -10,68 +10,26 @@ from __future__ import annotations
 from typing import Any
 
 from sqlalchemy import (
-    CheckConstraint,
     Column,
-    ForeignKey,
     Index,
     Integer,
-    LargeBinary,
-    MetaData,
     PrimaryKeyConstraint,
     Table,
     Text,
     UniqueConstraint,
     text,
 )
-from sqlalchemy.sql.schema import SchemaItem
 
-metadata = MetaData(
-    naming_convention={
-        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-        "ck": "ck_%(table_name)s_%(constraint_name)s",
-        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
-        "pk": "pk_%(table_name)s",
-    }
-)
-
-
-def _table(name: str, *items: SchemaItem, rowid: bool = True) -> Table:
-    return Table(name, metadata, *items, sqlite_strict=True, sqlite_with_rowid=rowid)
-
-
-def _text(name: str, *, null: bool = False) -> Column[str]:
-    return Column(name, Text, nullable=null)
-
-
-def _int(name: str, *, null: bool = False) -> Column[int]:
-    return Column(name, Integer, nullable=null)
-
-
-def _blob(name: str, *, null: bool = False) -> Column[bytes]:
-    return Column(name, LargeBinary, nullable=null)
-
-
-def _id() -> Column[int]:
-    return Column("id", Integer, primary_key=True, nullable=False)
-
-
-def _check(name: str, condition: str) -> CheckConstraint:
-    return CheckConstraint(condition, name=name)
-
-
-def _is_address(column: str) -> CheckConstraint:
-    return _check(column, f"length({column}) IN (4, 16)")
-
-
-def _is_flag(column: str) -> CheckConstraint:
-    return _check(column, f"{column} IN (0, 1)")
-
-
-def _parent(target: str, *, owned: bool = False) -> ForeignKey:
-    """A foreign key; `owned`: the row goes with its parent."""
-    return ForeignKey(target, deferrable=True, initially="DEFERRED", ondelete="CASCADE" if owned else None)
-
+from ipamd.storage.columns import blob as _blob
+from ipamd.storage.columns import check as _check
+from ipamd.storage.columns import identity as _id
+from ipamd.storage.columns import integer as _int
+from ipamd.storage.columns import is_address as _is_address
+from ipamd.storage.columns import is_flag as _is_flag
+from ipamd.storage.columns import metadata as metadata  # noqa: PLC0414 - of all tables
+from ipamd.storage.columns import parent as _parent
+from ipamd.storage.columns import table as _table
+from ipamd.storage.columns import text as _text
 
 meta = _table(
     "meta",

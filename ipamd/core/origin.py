@@ -1,0 +1,22 @@
+"""Owns who asked for a command, and when a CNI call started."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Who asked: token or socket, and the request's id. Kept with each event."""
+
+    by: str
+    request_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallStart:
+    """When a CNI call started, as the plugin says it: kernel boot id and CLOCK_BOOTTIME in ns."""
+
+    boot_id: str
+    ns: int
+    spooled: bool = False
