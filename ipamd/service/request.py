@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Key(NamedTuple):
-    """An idempotency key: the op id that it stands for, what tells another request under it, and how long it is kept."""
+    """An idempotency key: the op id that it stands for, what tells another request under it, and how long it lasts."""
 
     op: bytes
     fingerprint: bytes

@@ -12,11 +12,11 @@ _HEAD = """# Settings of `ipamd serve` and `ipamd agent`
 <!-- Made from the tables in ipamd/settings by `python -m ipamd.settings`; edit that. -->
 
 `ipamd serve` needs none of them, but a name inside a container; `ipamd agent` needs `server`. Each has one name and
-comes from, weakest first: the built-in default, the TOML file named by `config`, the environment, the command line. In the file the name is the key
-(`data-dir = "/srv/ipamd"`), in the environment it is `IPAMD_DATA_DIR`, on the command line `--data-dir`. An unknown key
-of the file is a mistake; an unknown variable is not looked at, an empty one counts as not set. On the command line a
-boolean is switched off by `--no-NAME`, and what is a list is given once for each item; in the environment its items
-stand with spaces between them, in the file they are an array.
+comes from, weakest first: the built-in default, the TOML file named by `config`, the environment, the command line. In
+the file the name is the key (`data-dir = "/srv/ipamd"`), in the environment it is `IPAMD_DATA_DIR`, on the command line
+`--data-dir`. An unknown key of the file is a mistake; an unknown variable is not looked at, an empty one counts as not
+set. On the command line a boolean is switched off by `--no-NAME`, and what is a list is given once for each item; in
+the environment its items stand with spaces between them, in the file they are an array.
 
 All mistakes are reported together before a port is opened; the exit status is then 2.
 """

@@ -36,7 +36,9 @@ LAYERS = {
     "ipamd.service": layer("ipamd.core ipamd.errors", banned=f"{CLOCKS} os socket subprocess"),
     "ipamd.spool": layer("ipamd.core", banned=CLOCKS),
     "ipamd.agent": layer("ipamd.core ipamd.errors ipamd.cni ipamd.service", "msgspec", banned=f"{CLOCKS} os socket"),
-    "ipamd.api": layer("ipamd.core ipamd.errors ipamd.cni ipamd.service", "aiohttp msgspec multidict yarl", banned=CLOCKS),
+    "ipamd.api": layer(
+        "ipamd.core ipamd.errors ipamd.cni ipamd.service", "aiohttp msgspec multidict yarl", banned=CLOCKS
+    ),
     "ipamd.main": layer("ipamd", "click"),
     "ipamd.programs": layer("ipamd", "click uvloop"),
     "ipamd.serving": layer("ipamd"),
