@@ -12,13 +12,13 @@ from typing import Self
 
 
 class SlowDoor:
-    """A unix socket in front of another. Each call waits twice, each time up to `most_s`: on its way in and out.
+    """A unix socket in front of another. Each call waits for `wait_s`, a part of it on its way in, the rest on its way out.
 
     What a caller has sent is delivered whether the caller still lives or not, as a network would.
     """
 
-    def __init__(self, path: Path, behind: Path, most_s: float, seed: int) -> None:
-        self.address, self.most_s = f"unix:{path}", most_s
+    def __init__(self, path: Path, behind: Path, wait_s: float, seed: int) -> None:
+        self.address, self.wait_s = f"unix:{path}", wait_s
         self._behind, self._random = behind, random.Random(seed)
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(str(path))
@@ -32,8 +32,8 @@ class SlowDoor:
                 caller, _ = self._listener.accept()
             except OSError:
                 return
-            waits = (self._random.uniform(0, self.most_s), self._random.uniform(0, self.most_s))
-            self._threads.append(threading.Thread(target=self._pass, args=(caller, *waits)))
+            in_s = self._random.uniform(0, self.wait_s)
+            self._threads.append(threading.Thread(target=self._pass, args=(caller, in_s, self.wait_s - in_s)))
             self._threads[-1].start()
 
     def _pass(self, caller: socket.socket, in_s: float, out_s: float) -> None:
