@@ -62,7 +62,7 @@ def test_the_living_keep_their_addresses_and_the_dead_do_not(three: Cluster) -> 
         broken = [said for said in pool.map(play, lives) if said]
     did = sum((one.did for one in lives), Counter[str]())
     print(f"seed {SEED}: {LIVES} lives, {dict(did)}, killed {dict(kills)}")  # noqa: T201 - pytest shows it
-    assert broken == []
+    assert not broken, "\n".join(broken)
     assert did["add: 0"] > LIVES
     assert all(did[f"add: {code}"] for code in (11, 114)) or LIVES < 20
     assert kills
