@@ -6,10 +6,11 @@ ROUNDS=1 is 10,000 steps.
 from __future__ import annotations
 
 import os
+import random
 from typing import ClassVar
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
@@ -136,3 +137,59 @@ def test_the_living_keep_and_the_dead_give_back() -> None:
     Lives.steps = 0
     while Lives.steps < WANTED:
         run_state_machine_as_test(Lives, settings=SOME)
+
+
+def play(life: Life, chance: random.Random) -> None:
+    """Something happens, as it does on real hosts: most often what is ordinary."""
+    host = life.hosts[chance.choice(("n1", "n1", "n2", "n3"))]
+    living = [one for each in life.hosts.values() for one in each.living()]
+    one = chance.choice(living) if living else None
+    late = chance.random() < 0.25
+    match chance.choices(KINDS, WEIGHTS)[0]:
+        case "start":
+            dead = [pod for pod, each in life.holder.items() if not each.lives]
+            again = chance.choice(dead) if dead and chance.random() < 0.5 else None
+            life.start(again or f"t/{chance.choice('abcdef')}", host, late=late)
+        case "repeat" if one:
+            life.repeat(one)
+        case "end" if one:
+            life.end(one)
+        case "delete" if one:
+            life.delete(one, spooled=chance.random() < 0.3, late=late, compensates=chance.random() < 0.2)
+        case "restart" if one:
+            life.delete(one, spooled=chance.random() < 0.5, late=True)
+            life.start(one.pod, life.hosts[one.node], one)
+        case "collect":
+            life.collect(
+                host,
+                frozenset(each.id for each in host.containers if chance.random() < 0.5),
+                late=chance.random() < 0.6,
+            )
+        case "look":
+            hidden = frozenset({0, 2}) if chance.random() < 0.2 else frozenset[int]()
+            life.look(host, hidden, late=late)
+        case "reboot":
+            life.reboot(host)
+        case "deliver" if life.under_way:
+            life.deliver(chance.randrange(len(life.under_way)), keeps=chance.random() < 0.25)
+        case "forget":
+            life.world.run(ForgetNode(ORIGIN, host.name))
+        case "wait":
+            life.world.wait(chance.choice((1, 3, 6, 11, 100)))
+
+
+KINDS = ("start", "repeat", "end", "delete", "restart", "collect", "look", "reboot", "deliver", "forget", "wait")
+WEIGHTS = (6, 2, 4, 3, 2, 4, 8, 0.3, 14, 0.5, 4)
+LONG = 100
+"""Steps of a long life: enough for messages to come very late."""
+
+
+@pytest.mark.timeout(600)
+@settings(max_examples=max(30, 3 * WANTED // LONG), deadline=None, database=None)
+@given(seed=st.integers(0, 2**32))
+def test_long_lives(seed: int) -> None:
+    """The same over long times, at random: what takes many steps to go wrong."""
+    life, chance = Life(), random.Random(seed)
+    for _ in range(LONG):
+        play(life, chance)
+        life.check()

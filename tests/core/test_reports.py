@@ -41,6 +41,17 @@ def test_within_the_grace_nothing_is_freed_however_often_it_is_said(world: World
     assert world.attachment("t/a")
 
 
+def test_the_log_counts_the_grace_itself(world: World) -> None:
+    """Whatever a server has sent it."""
+    mine = world.bound("t/a")
+    seen = (Seen(mine.id, mine.generation, alive=False),)
+    for _ in range(2):
+        assert freed(world.run(Report(ORIGIN, "n1", "b1", world.log_index, seen))) == []
+        world.log_ms += GRACE_S * 1000 - 1
+    world.log_ms += 1
+    assert freed(world.run(Report(ORIGIN, "n1", "b1", world.log_index, seen))) == ["192.0.2.1"]
+
+
 @pytest.mark.parametrize("between", [True, None])
 def test_a_report_in_between_that_says_otherwise_begins_anew(world: World, between: bool | None) -> None:
     world.report(c1=False)
