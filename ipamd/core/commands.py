@@ -12,6 +12,7 @@ from enum import StrEnum
 
 from ipamd.core.addresses import Address
 from ipamd.core.codec import Codec
+from ipamd.core.inline import InlinePool
 from ipamd.core.model import Member, Owner, PoolDefinition, Settings, Token
 
 
@@ -34,9 +35,12 @@ class CallStart:
 
 @dataclass(frozen=True, slots=True)
 class PoolRequest:
-    """One pool of an ADD."""
+    """One pool of an ADD: by its name, or (`inline`) by what it is; then `pool` is the name that it is made under."""
 
     pool: str
+    inline: InlinePool | None = None
+    spare_first_hosts: bool = False
+    """A bridge takes the first host of each range that has no gateway: do not give it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,8 @@ class Refused:
     """POOL_EXHAUSTED: which outer entry of the pool had nothing to give."""
 
     stranded: tuple[Stranded, ...] = ()
+    request: int | None = None
+    """POOL_EXHAUSTED: which request of the ADD, from 0. Its pool may have another name than the request gives it."""
 
 
 @dataclass(frozen=True, slots=True)
