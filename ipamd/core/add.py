@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from ipamd.core.addresses import Address, Network
 from ipamd.core.allocate import Choice, Wish, choose
+from ipamd.core.asked import Asked, asked_of
 from ipamd.core.commands import Add
 from ipamd.core.draft import Draft
 from ipamd.core.model import (
@@ -40,9 +41,9 @@ MAX_POD_UIDS = 8
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What a pod already has in one pool."""
+    """What a pod asks of one pool, and what it has there already."""
 
-    pool: Pool
+    asked: Asked
     reservation: Reservation | None
     attachments: tuple[Attachment, ...]
     mine: Attachment | None
@@ -51,6 +52,11 @@ class _Found:
 
     spare: tuple[AssignedAddress, ...] = ()
     """Own addresses whose position is served by another one: kept until they are let go, not handed out."""
+
+    @property
+    def pool(self) -> Pool:
+        """The pool that is asked."""
+        return self.asked.pool
 
 
 @dataclass(slots=True)
@@ -78,22 +84,31 @@ def add(draft: Draft, command: Add) -> Outcome:
 
 
 def _look_in_all(draft: Draft, command: Add) -> list[_Found] | Refused:
-    founds: dict[int, _Found] = {}
+    founds: dict[str, _Found] = {}
     for request in command.requests:
-        pool = draft.view.pool(request.pool)
-        if pool is None:
-            return Refused(Code.POOL_NOT_FOUND, f"there is no pool {request.pool}", request.pool)
-        if pool.id in founds:  # it would get two reservations for one pod
-            return Refused(Code.INVALID_REQUEST, f"pool {pool.name} is asked for twice", pool.name)
-        founds[pool.id] = _look(draft, command, pool)
+        asked = asked_of(draft.view, request, command.pod_ref)
+        if isinstance(asked, Refused):
+            return asked
+        name = asked.pool.name
+        if name in founds:  # it would get two reservations for one pod
+            return Refused(Code.INVALID_REQUEST, f"pool {name} is asked for twice", name)
+        founds[name] = _look(draft, command, asked if asked.is_made else _make(draft, asked))
     return list(founds.values()) or Refused(Code.INVALID_REQUEST, "no pool is asked for")
 
 
-def _look(draft: Draft, command: Add, pool: Pool) -> _Found:
-    view = draft.view
+def _make(draft: Draft, asked: Asked) -> Asked:
+    """Make the pool that an inline request describes: with the addresses, or not at all."""
+    pool = replace(asked.pool, id=draft.new_id(), created_ms=draft.stamp.wall_ms)
+    draft.put(pool)
+    draft.event(EventKind.POOL_CREATED, space=pool.space, pool=pool.name)
+    return replace(asked, pool=pool)
+
+
+def _look(draft: Draft, command: Add, asked: Asked) -> _Found:
+    view, pool = draft.view, asked.pool
     reservation = view.reservation(pool.id, command.pod_ref)
     if reservation is None:
-        return _Found(pool, None, (), None, {})
+        return _Found(asked, None, (), None, {})
     attachments = tuple(view.attachments(reservation.id))
     mine = next((one for one in attachments if one.ifname == command.ifname), None)
     held: dict[int, AssignedAddress] = {}
@@ -109,7 +124,7 @@ def _look(draft: Draft, command: Add, pool: Pool) -> _Found:
             held[position] = assigned
         else:
             spare.append(assigned)
-    return _Found(pool, reservation, attachments, mine, held, tuple(spare))
+    return _Found(asked, reservation, attachments, mine, held, tuple(spare))
 
 
 def _in_set(pool: Pool, position: int, address: Address) -> bool:
@@ -141,7 +156,7 @@ def _refuse_late(draft: Draft, command: Add, start: Start | None, founds: list[_
 
 
 def _plan(draft: Draft, command: Add, founds: list[_Found]) -> list[_Plan] | Refused:
-    placed = place_requested([found.pool for found in founds], [found.held for found in founds], command.addresses)
+    placed = place_requested([found.asked for found in founds], [found.held for found in founds], command.addresses)
     if isinstance(placed, Refused):
         return placed
     plans = [_Plan(found) for found in founds]
@@ -159,16 +174,19 @@ def _plan(draft: Draft, command: Add, founds: list[_Found]) -> list[_Plan] | Ref
 
 
 def _choose(draft: Draft, command: Add, plans: list[_Plan], place: Place, wanted: Address | None) -> Choice | Refused:
-    pool, position = plans[place[0]].found.pool, place[1]
+    number, position = place
+    asked = plans[number].found.asked
+    pool = asked.pool
     chosen = tuple(
         choice.address for plan in plans if plan.found.pool.space == pool.space for choice in plan.chosen.values()
     )
-    wish = Wish(pool, position, command.pod_ref, command.ifname, draft.stamp.log_ms, draft.last_id, chosen)
+    wish = Wish(asked, position, command.pod_ref, command.ifname, draft.stamp.log_ms, draft.last_id, chosen)
     if wanted is not None:
         return check_requested(draft.view, wish, wanted)
     choice = choose(draft.view, wish)
     if choice is None:
-        return Refused(Code.POOL_EXHAUSTED, f"pool {pool.name} has no free address", pool.name, position)
+        detail = f"pool {pool.name} has no free address"
+        return Refused(Code.POOL_EXHAUSTED, detail, pool.name, position, request=number)
     return choice
 
 
@@ -187,7 +205,7 @@ def _write(draft: Draft, command: Add, start: Start | None, plan: _Plan) -> Gran
     held.append(Held(attachment, own))
     _tell(draft, command, attachment, plan)
     return _grant(
-        command, found.pool, reservation, addresses, tuple(sorted(held, key=lambda one: one.attachment.ifname))
+        command, found.asked, reservation, addresses, tuple(sorted(held, key=lambda one: one.attachment.ifname))
     )
 
 
@@ -327,12 +345,13 @@ def _change_of_owner(old: Owner | None, new: Owner | None) -> tuple[EventKind | 
 
 def _grant(
     command: Add,
-    pool: Pool,
+    asked: Asked,
     reservation: Reservation,
     addresses: Mapping[int, AssignedAddress],
     held: tuple[Held, ...],
 ) -> Grant:
-    granted = tuple(_granted(pool, addresses[position]) for position in sorted(addresses))
+    pool = asked.pool
+    granted = tuple(_granted(asked, addresses[position]) for position in sorted(addresses))
     return Grant(
         pool.name,
         pool.space,
@@ -345,17 +364,17 @@ def _grant(
     )
 
 
-def _granted(pool: Pool, assigned: AssignedAddress) -> GrantedAddress:
-    one = _range_around(pool, assigned)
+def _granted(asked: Asked, assigned: AssignedAddress) -> GrantedAddress:
+    one = _range_around(asked, assigned)
     if one is None:  # stranded outside every subnet
         return GrantedAddress(assigned.address, assigned.prefix, None)
     gateway = None if one.gateway is None else Address(one.family, one.gateway)
     return GrantedAddress(assigned.address, one.subnet.prefix, gateway)
 
 
-def _range_around(pool: Pool, assigned: AssignedAddress) -> Range | None:
-    """The range that gives an address, else one whose subnet it lies in."""
-    ranges = pool.sets[assigned.position]
+def _range_around(asked: Asked, assigned: AssignedAddress) -> Range | None:
+    """The range that gives an address, else one whose subnet it lies in: limits may have moved away from it."""
+    ranges = asked.sets[assigned.position]
     giving = next((one for one in ranges if one.gives(assigned.address)), None)
     return giving or next((one for one in ranges if one.subnet.covers(assigned.address)), None)
 

@@ -70,6 +70,14 @@ def contains(spans: Spans, value: int) -> bool:
     return at >= 0 and spans[at].last >= value
 
 
+def at_or_after(spans: Spans, value: int) -> int | None:
+    """The lowest number of a normalised set that is not below `value`; None: all are."""
+    at = bisect_right(spans, (value, float("inf"))) - 1
+    if at >= 0 and spans[at].last >= value:
+        return value
+    return spans[at + 1].first if at + 1 < len(spans) else None
+
+
 def count(spans: Iterable[Span]) -> int:
     """How many integers a normalised set has."""
     return sum(span.last - span.first + 1 for span in spans)

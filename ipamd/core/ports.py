@@ -11,8 +11,10 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
-from ipamd.core.addresses import Address
+from ipamd.core.addresses import Address, Network
 from ipamd.core.entries import Item
+from ipamd.core.imports import StagedPart
+from ipamd.core.intervals import Spans
 from ipamd.core.model import (
     AssignedAddress,
     Attachment,
@@ -63,6 +65,9 @@ class View(Protocol):
     def pools_of_space(self, space: str) -> Sequence[Pool]:
         """The pools of a space, by name."""
 
+    def pools_on(self, space: str, subnet: Network) -> Sequence[Pool]:
+        """The pools of a space that have a range of exactly this subnet, by name."""
+
     def reservation(self, pool_id: int, pod_ref: str) -> Reservation | None:
         """The reservation of a pod in a pool."""
 
@@ -76,7 +81,10 @@ class View(Protocol):
         """The attachments of a reservation, by ifname."""
 
     def attachments_of_container(self, container_id: str, ifname: str) -> Sequence[Attachment]:
-        """The attachments bound to a container's interface, on any node and in any CNI network, by id."""
+        """The attachments bound to a container's interface, on any node and in any CNI network, by id.
+
+        Those of an import that did not know the interface are among them, whichever is asked for.
+        """
 
     def attachments_of_node(self, node: str, after_id: int, limit: int) -> Sequence[Attachment]:
         """Up to `limit` attachments bound on a node, by id, with ids above `after_id`."""
@@ -108,7 +116,8 @@ class View(Protocol):
     def next_free(self, pool: Pool, position: int, order: int, first: int, last: int) -> int | None:
         """The lowest address in [first, last] that a range gives and nothing in its space occupies.
 
-        The range is `pool.sets[position][order]`. Occupied is what is assigned, cools or is in quarantine.
+        The range is `pool.sets[position][order]`. Occupied is what is assigned, cools or is in quarantine. The state
+        need not have the pool.
         """
 
     def cursor(self, pool_id: int, position: int) -> Cursor | None:
@@ -146,6 +155,12 @@ class View(Protocol):
 
     def due_tombstones(self, now_log_ms: int, limit: int) -> Sequence[Tombstone]:
         """Tombstones that ended by now, the earliest first (ties: by their key)."""
+
+    def staged(self, import_id: str) -> Sequence[StagedPart]:
+        """The parts of an import that are staged, by number."""
+
+    def due_parts(self, now_log_ms: int, limit: int) -> Sequence[StagedPart]:
+        """Staged parts that nobody finished by now, the earliest first (ties: by import and number)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,8 +362,8 @@ class Snapshot(View, Protocol):
     def counts(self, pool: Pool) -> dict[int, FamilyCounts]:
         """The counts of a pool, by family (4, 6); families that the pool lacks are absent."""
 
-    def free_count(self, pool: Pool, position: int, order: int) -> int:
-        """How many addresses of one range are free."""
+    def spent(self, pool: Pool, family: int, spans: Spans) -> FamilyCounts:
+        """How the addresses of some spans, which the pool gives, are spent."""
 
     def history(self, space: str, address: Address, before_index: int | None, limit: int) -> Sequence[HistoryRow]:
         """The holders of an address, newest first, with `from_index` below `before_index`."""

@@ -7,11 +7,12 @@ the size of the range. Taking what is taken and giving back what is free changes
 
 from __future__ import annotations
 
+import heapq
 import sqlite3
 from collections.abc import Iterator
 
 from ipamd.core.addresses import Address, Network, host_mask, to_blob
-from ipamd.core.intervals import Span, Spans, subtract
+from ipamd.core.intervals import Span, Spans, intersect, subtract
 from ipamd.core.model import Range
 from ipamd.storage.compiled import insert, sql, value
 from ipamd.storage.pool_rows import StoredPool
@@ -62,6 +63,19 @@ def next_free(connection: sqlite3.Connection, range_id: int, family: int, first:
     return found if found <= last else None
 
 
+def next_unoccupied(connection: sqlite3.Connection, space: str, one: Range, first: int, last: int) -> int | None:
+    """The lowest address between two that a range gives and nothing occupies: for a pool that has no free spans yet."""
+    for span in intersect(one.usable, (Span(first, last),)):
+        free = span.first
+        for number in _occupied(connection, space, one.family, span):
+            if number > free:
+                break
+            free = max(free, number + 1)
+        if free <= span.last:
+            return free
+    return None
+
+
 def read_spans(connection: sqlite3.Connection, range_id: int) -> Iterator[Span]:
     """The free spans of a range, ascending."""
     for first, last in connection.execute(ALL_OF, (range_id,)):
@@ -75,21 +89,21 @@ def computed_spans(connection: sqlite3.Connection, space: str, one: Range) -> Sp
 
 def occupied_spans(connection: sqlite3.Connection, space: str, one: Range) -> Spans:
     """What is taken between the bounds of a range."""
-    size = 4 if one.family == 4 else 16
-    bounds = (space, to_blob(Address(one.family, one.first)), to_blob(Address(one.family, one.last)))
     spans: list[Span] = []
-    taken = sorted(
-        int.from_bytes(blob, "big")
-        for statement in OCCUPIED.values()
-        for (blob,) in connection.execute(statement, bounds)
-        if len(blob) == size
-    )
-    for number in taken:
+    for number in _occupied(connection, space, one.family, Span(one.first, one.last)):
         if spans and number <= spans[-1].last + 1:
             spans[-1] = Span(spans[-1].first, number)
         else:
             spans.append(Span(number, number))
     return tuple(spans)
+
+
+def _occupied(connection: sqlite3.Connection, space: str, family: int, span: Span) -> Iterator[int]:
+    """What is taken in a span, ascending, read as far as it is asked for."""
+    size = 4 if family == 4 else 16
+    bounds = (space, to_blob(Address(family, span.first)), to_blob(Address(family, span.last)))
+    tables = [connection.execute(statement, bounds) for statement in OCCUPIED.values()]
+    return (int.from_bytes(blob, "big") for (blob,) in heapq.merge(*tables) if len(blob) == size)
 
 
 class FreeSpans:

@@ -21,6 +21,7 @@ from ipamd.storage.tables import (
     ops,
     pools,
     quarantine,
+    ranges,
     reservations,
     settings,
     tokens,
@@ -47,6 +48,13 @@ _pool = select(pools.c.id, pools.c.revision)
 POOL_BY_NAME: Final = sql(_pool.where(pools.c.name == value("name")))
 POOL_BY_ID: Final = sql(_pool.where(pools.c.id == value("id")))
 POOLS_OF_SPACE: Final = sql(_pool.where(pools.c.space == value("space")).order_by(pools.c.name))
+
+POOLS_ON: Final = sql(
+    _pool.join(ranges, ranges.c.pool_id == pools.c.id)
+    .where(ranges.c.subnet == value("subnet"), ranges.c.prefix == value("prefix"), pools.c.space == value("space"))
+    .distinct()
+    .order_by(pools.c.name)
+)
 
 RESERVATION: Final = sql(
     reservations.select().where(reservations.c.pool_id == value("pool"), reservations.c.pod_ref == value("pod"))

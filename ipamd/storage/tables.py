@@ -161,6 +161,7 @@ ranges = _table(
     _check("prefix", "prefix BETWEEN 0 AND 8 * length(subnet)"),
     _check("bounds", "length(first) = length(subnet) AND length(last) = length(subnet) AND first <= last"),
 )
+Index(None, ranges.c.subnet, ranges.c.prefix)
 
 excludes = _table(
     "excludes",

@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
-from ipamd.core.addresses import Address, to_blob
+from ipamd.core.addresses import Address, Network, to_blob
 from ipamd.core.model import (
     AssignedAddress,
     Attachment,
@@ -41,7 +41,7 @@ from ipamd.storage.rows import (
     to_token,
     to_tombstone,
 )
-from ipamd.storage.spans import next_free
+from ipamd.storage.spans import next_free, next_unoccupied
 from ipamd.storage.tables import Row
 
 T = TypeVar("T")
@@ -85,15 +85,28 @@ class SqliteView:
     def pools_of_space(self, space: str) -> Sequence[Pool]:
         return [self.stored(*row).pool for row in self._run(st.POOLS_OF_SPACE, (space,)).fetchall()]
 
+    def pools_on(self, space: str, subnet: Network) -> Sequence[Pool]:
+        place = (to_blob(Address(subnet.family, subnet.value)), subnet.prefix, space)
+        return [self.stored(*row).pool for row in self._run(st.POOLS_ON, place).fetchall()]
+
     def stored(self, pool_id: int, revision: int) -> StoredPool:
         """A pool with the ids of its ranges."""
         return self.catalogue.get(self.connection, pool_id, revision)
 
     def range_id(self, pool: Pool, position: int, order: int) -> int:
-        """The id of the row of `pool.sets[position][order]`."""
+        """The id of the row of `pool.sets[position][order]`. Raises LookupError: the state does not have the pool."""
+        found = self._range_id(pool, position, order)
+        if found is None:
+            raise LookupError(f"pool {pool.name} has no ranges here")
+        return found
+
+    def _range_id(self, pool: Pool, position: int, order: int) -> int | None:
         stored = self.catalogue.peek(pool.id)
         if stored is None or stored.pool is not pool:
-            stored = self.stored(*self._run(st.POOL_BY_ID, (pool.id,)).fetchone())
+            row = self._run(st.POOL_BY_ID, (pool.id,)).fetchone()
+            if row is None:
+                return None
+            stored = self.stored(*row)
         return stored.range_ids[position][order]
 
     def reservation(self, pool_id: int, pod_ref: str) -> Reservation | None:
@@ -147,8 +160,10 @@ class SqliteView:
     def next_free(self, pool: Pool, position: int, order: int, first: int, last: int) -> int | None:
         if first > last:
             return None
-        range_id = self.range_id(pool, position, order)
-        return next_free(self.connection, range_id, pool.sets[position][order].family, first, last)
+        one, range_id = pool.sets[position][order], self._range_id(pool, position, order)
+        if range_id is None:
+            return next_unoccupied(self.connection, pool.space, one, first, last)
+        return next_free(self.connection, range_id, one.family, first, last)
 
     def cursor(self, pool_id: int, position: int) -> Cursor | None:
         return self._one(to_cursor, st.CURSOR, pool_id, position)

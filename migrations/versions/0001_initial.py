@@ -334,6 +334,7 @@ INDEXES = (
     "CREATE INDEX ix_ops_keyed ON ops (id) WHERE keyed = 1",
     "CREATE INDEX ix_pools_space_name ON pools (space, name)",
     "CREATE INDEX ix_quarantine_until_log_ms ON quarantine (until_log_ms) WHERE until_log_ms IS NOT NULL",
+    "CREATE INDEX ix_ranges_subnet_prefix ON ranges (subnet, prefix)",
     "CREATE INDEX ix_tombstones_until_log_ms ON tombstones (until_log_ms)",
     "CREATE INDEX ix_attachments_container_id ON attachments (container_id) WHERE container_id IS NOT NULL",
     "CREATE INDEX ix_attachments_held ON attachments (pool_id, reservation_id) WHERE bound = 0",

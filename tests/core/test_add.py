@@ -25,7 +25,7 @@ def test_the_lowest_addresses_go_first_and_then_the_pool_is_full(world: World) -
     given = [granted(world.add(f"t/a{number}")) for number in range(6)]
     assert given == [f"192.0.2.{number}" for number in range(1, 7)]
     outcome = world.add("t/late")
-    assert outcome == Refused(Code.POOL_EXHAUSTED, "pool p has no free address", "p", 0)
+    assert outcome == Refused(Code.POOL_EXHAUSTED, "pool p has no free address", "p", 0, request=0)
 
 
 def test_a_pod_keeps_its_address_whatever_container_carries_it(world: World) -> None:
