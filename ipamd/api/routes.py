@@ -226,7 +226,6 @@ ROUTES: tuple[Route, ...] = (
         _READER,
         body=_T.CniTestBody,
         answer=_T.CniTestShown,
-        codes=("pool_not_found", *_FULL),
     ),
     Route(
         "GET",

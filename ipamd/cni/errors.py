@@ -63,8 +63,8 @@ def of_refused(refused: Refused) -> CniError:
 
 
 def of_api_error(error: ApiError) -> CniError:
-    """What an error of the shell is to a CNI caller."""
-    return CniError(error.row.cni, error.detail)
+    """What an error of the shell is to a CNI caller. `details` has a line for each range of a pool that is full."""
+    return CniError(error.row.cni, error.detail, "\n".join(error.extra.get("ranges", ())))
 
 
 def render_error(version: str | None, error: CniError, node: str, request_id: str) -> bytes:

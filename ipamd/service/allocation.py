@@ -43,7 +43,7 @@ class Allocation:
         answer = await self._proposer.propose(command, request)
         outcome = answer.outcome
         if isinstance(outcome, Refused) and outcome.code is Code.POOL_EXHAUSTED:
-            raise refusal(outcome, await self._exhaustion.sentence(outcome, request))
+            raise refusal(outcome, *await self._exhaustion.tell(outcome, command, request))
         return At(answer.index, settled(outcome, Granted))
 
     async def delete(self, command: Del, request: Request) -> At[Released]:

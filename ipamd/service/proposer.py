@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeVar
 
 from ipamd.core.commands import Command, encode_command
@@ -66,9 +67,11 @@ def settled(outcome: Outcome, expected: type[O]) -> O:
     return outcome
 
 
-def refusal(refused: Refused, detail: str | None = None) -> ApiError:
-    """A refusal as the error that ends the request."""
+def refusal(refused: Refused, detail: str | None = None, ranges: Sequence[str] = ()) -> ApiError:
+    """A refusal as the error that ends the request. `ranges`: a clause about each range that was asked."""
     extra: dict[str, object] = {} if refused.pool is None else {"pool": refused.pool}
+    if ranges:
+        extra["ranges"] = list(ranges)
     if refused.stranded:
         extra["stranded"] = [
             {"pod_ref": one.pod_ref, "ifname": one.ifname, "address": str(one.address)} for one in refused.stranded

@@ -21,6 +21,7 @@ from ipamd.service.pools import Pools
 from ipamd.service.ports import Clock, Facts, Namespaces, NoPeers, Peers, Random
 from ipamd.service.proposer import Proposer
 from ipamd.service.reader import Reader
+from ipamd.service.rehearsal import Rehearsal
 from ipamd.service.reservations import Reservations
 from ipamd.service.sandboxes import Sandboxes
 from ipamd.service.settings import Settings
@@ -50,6 +51,7 @@ class Services:
     settings: Settings
     tokens: Tokens
     why: Why
+    rehearsal: Rehearsal
     calls: Calls
     housekeeping: Housekeeping
     reader: Reader
@@ -89,6 +91,7 @@ class Services:
             settings=Settings(proposer, reader),
             tokens=Tokens(proposer, reader, log, clock, random),
             why=Why(reader, clock),
+            rehearsal=Rehearsal(reader, clock),
             calls=Calls(),
             housekeeping=Housekeeping(log, proposer, clock),
             reader=reader,

@@ -13,7 +13,7 @@ from typing import Final
 from sqlalchemy import func, select
 
 from ipamd.core.addresses import Address
-from ipamd.core.intervals import count
+from ipamd.core.intervals import Spans
 from ipamd.core.model import Event, Node, Pool, Token
 from ipamd.core.ports import FamilyCounts, HistoryRow, NodeRow, ReservationFilter, ReservationRow
 from ipamd.storage import statements as st
@@ -24,9 +24,8 @@ from ipamd.storage.errors import damage, is_damage
 from ipamd.storage.history import read_history
 from ipamd.storage.listing import list_reservations
 from ipamd.storage.rows import to_event, to_node, to_token
-from ipamd.storage.spans import read_spans
 from ipamd.storage.tables import attachments, events, nodes, pools, tokens
-from ipamd.storage.usage import family_counts
+from ipamd.storage.usage import spent_counts, usable_spans
 from ipamd.storage.view import SqliteView
 
 _POOLS: Final = sql(
@@ -63,10 +62,10 @@ class SqliteSnapshot(SqliteView):
 
     def counts(self, pool: Pool) -> dict[int, FamilyCounts]:
         families = sorted({one.family for inner in pool.sets for one in inner})
-        return {family: family_counts(self.connection, pool, family) for family in families}
+        return {family: self.spent(pool, family, usable_spans(pool, family)) for family in families}
 
-    def free_count(self, pool: Pool, position: int, order: int) -> int:
-        return count(read_spans(self.connection, self.range_id(pool, position, order)))
+    def spent(self, pool: Pool, family: int, spans: Spans) -> FamilyCounts:
+        return spent_counts(self.connection, pool, family, spans)
 
     def history(self, space: str, address: Address, before_index: int | None, limit: int) -> Sequence[HistoryRow]:
         return read_history(self, space, address, before_index, limit)

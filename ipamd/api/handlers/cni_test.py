@@ -11,10 +11,12 @@ from ipamd.api.schema.cni_test import CniTestBody, show_test
 from ipamd.cni.call import AddCall, parse
 from ipamd.cni.dialects.known import reading_of
 from ipamd.cni.errors import CniError
-from ipamd.cni.result import render_result
+from ipamd.cni.result import check_room, render_result
 from ipamd.core.commands import Add, PoolRequest
 from ipamd.core.model import Owner
+from ipamd.core.outcomes import Granted
 from ipamd.errors import ApiError
+from ipamd.service.rehearsal import Rehearsed
 
 _CONTAINER = "ipamctl-cni-test"
 """A container that no runtime makes: without a pod in `args`, the rehearsal is that of a new pod."""
@@ -24,24 +26,24 @@ async def check_configuration(exchange: Exchange[CniTestBody, Any]) -> Reply:
     """What an ADD with this configuration would get."""
     try:
         call = _add_of(exchange)
-        reading = reading_of(exchange.body.conf)
-        found = await exchange.services.why.rehearse(_command_of(call, exchange), exchange.request)
-        render_result(call.version, found.value, call.overrides)
+        reading = reading_of(exchange.body.conf, "native")
+        found = await exchange.services.rehearsal.add(_command_of(call, exchange), exchange.request)
+        result = _result(call, found.value)
     except CniError as error:
         raise ApiError("invalid_request", f"{error.msg} (CNI error code {error.code})") from None
-    return Reply(found.index, show_test(reading, call.pod_ref, found.value))
+    return Reply(found.index, show_test(reading, call, found.value, result))
 
 
 def _add_of(exchange: Exchange[CniTestBody, Any]) -> AddCall:
     """The ADD that a runtime would make. Raises CniError."""
+    body, facts = exchange.body, exchange.services.facts
     headers = {
         "CNI-ContainerID": _CONTAINER,
         "CNI-Netns": "/var/run/netns/none",
-        "CNI-IfName": "eth0",
-        "CNI-Args": quote(exchange.body.args),
+        "CNI-IfName": quote(body.ifname),
+        "CNI-Args": quote(body.args),
     }
-    facts = exchange.services.facts
-    call = parse("add", headers, json.dumps(exchange.body.conf).encode(), node=facts.node, cluster=facts.cluster)
+    call = parse("add", headers, json.dumps(body.conf).encode(), node=facts.node, cluster=facts.cluster)
     if not isinstance(call, AddCall):
         raise TypeError(f"an ADD was read as {type(call).__name__}")
     return call
@@ -51,3 +53,13 @@ def _command_of(call: AddCall, exchange: Exchange[CniTestBody, Any]) -> Add:
     pools = tuple(PoolRequest(pool) for pool in call.pools)
     owner = Owner(call.container_id, call.node, call.cni_network)
     return Add(exchange.request.origin, pools, call.pod_ref, call.ifname, owner, addresses=call.addresses)
+
+
+def _result(call: AddCall, rehearsed: Rehearsed) -> Any:
+    """What an ADD would print; None: it would be refused. Raises CniError where the version has no room for it."""
+    if call.one_of_family:
+        families = [ranges[0].family for one in rehearsed.pools for ranges in one.asked.sets]
+        check_room(call.version, (*families, *(own.address.family for own in call.overrides.addresses)))
+    if not isinstance(rehearsed.outcome, Granted):
+        return None
+    return json.loads(render_result(call.version, rehearsed.outcome, call.overrides))
