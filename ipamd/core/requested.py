@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from ipamd.core.addresses import Address
 from ipamd.core.allocate import Choice, Wish, number_of
 from ipamd.core.asked import Asked
-from ipamd.core.intervals import Span, contains, normalise
+from ipamd.core.intervals import contains, normalise
 from ipamd.core.model import AssignedAddress, Range
 from ipamd.core.outcomes import Code, Refused
 from ipamd.core.ports import View
@@ -106,13 +106,20 @@ def _holder(view: View, holder: AssignedAddress) -> str:
 
 
 def _why_not(asks: Sequence[Asked], address: Address) -> str:
+    """Each range around the address with its reason; where there is none, the subnets that there are."""
     for asked in asks:
-        for one in (one for ranges in asked.sets for one in ranges if one.subnet.covers(address)):
-            first_host = address in asked.first_hosts
-            reason = "a bridge takes it as its gateway" if first_host else reason_not_given(one, address)
-            return f"pool {asked.pool.name} does not give {address}: {reason}"
-    names = ", ".join(asked.pool.name for asked in asks)
-    return f"{address} lies in no subnet of pool {names}"
+        around = [one for ranges in asked.sets for one in ranges if one.subnet.covers(address)]
+        if around and address in asked.first_hosts:
+            return f"pool {asked.pool.name} does not give {address}: a bridge takes it as its gateway"
+        if around:
+            reasons = dict.fromkeys(reason_not_given(one, address) for one in around)
+            return f"pool {asked.pool.name} does not give {address}: {', '.join(reasons)}"
+    pools = ", ".join(f"{asked.pool.name} ({_subnets(asked)})" for asked in asks)
+    return f"{address} lies in no subnet of pool {pools}"
+
+
+def _subnets(asked: Asked) -> str:
+    return ", ".join(dict.fromkeys(str(one.subnet) for ranges in asked.sets for one in ranges))
 
 
 def reason_not_given(one: Range, address: Address) -> str:
@@ -121,6 +128,6 @@ def reason_not_given(one: Range, address: Address) -> str:
         return "it is the gateway"
     if contains(normalise(one.excludes), address.value):
         return "it is excluded"
-    bounds = Span(one.first, one.last)
-    first, last = Address(one.family, bounds.first), Address(one.family, bounds.last)
-    return f"it lies outside {first}-{last}"
+    if one.first > one.last:
+        return f"the limits of the request leave nothing of {one.subnet}"
+    return f"it lies outside {Address(one.family, one.first)}-{Address(one.family, one.last)}"
