@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from ipamd.core.addresses import Address, Network
 from ipamd.core.allocate import Choice, Wish, choose
 from ipamd.core.asked import Asked, asked_of
+from ipamd.core.claim import own_of
 from ipamd.core.commands import Add
 from ipamd.core.draft import Draft
 from ipamd.core.model import (
@@ -52,6 +53,9 @@ class _Found:
 
     spare: tuple[AssignedAddress, ...] = ()
     """Own addresses whose position is served by another one: kept until they are let go, not handed out."""
+
+    was_open: bool = False
+    """An import left open whose it is, or which interface; this ADD says it."""
 
     @property
     def pool(self) -> Pool:
@@ -105,15 +109,13 @@ def _make(draft: Draft, asked: Asked) -> Asked:
 
 
 def _look(draft: Draft, command: Add, asked: Asked) -> _Found:
-    view, pool = draft.view, asked.pool
-    reservation = view.reservation(pool.id, command.pod_ref)
-    if reservation is None:
+    pool = asked.pool
+    own = own_of(draft, command, pool)
+    if own.reservation is None:
         return _Found(asked, None, (), None, {})
-    attachments = tuple(view.attachments(reservation.id))
-    mine = next((one for one in attachments if one.ifname == command.ifname), None)
     held: dict[int, AssignedAddress] = {}
     spare: list[AssignedAddress] = []
-    for assigned in view.assigned(mine.id) if mine else ():
+    for assigned in own.assigned:
         position = assigned.position
         if position >= len(pool.sets):
             spare.append(assigned)
@@ -124,7 +126,7 @@ def _look(draft: Draft, command: Add, asked: Asked) -> _Found:
             held[position] = assigned
         else:
             spare.append(assigned)
-    return _Found(asked, reservation, attachments, mine, held, tuple(spare))
+    return _Found(asked, own.reservation, own.attachments, own.mine, held, tuple(spare), own.was_open)
 
 
 def _in_set(pool: Pool, position: int, address: Address) -> bool:
@@ -322,6 +324,8 @@ def _tell(draft: Draft, command: Add, attachment: Attachment, plan: _Plan) -> No
     node = owner.node if owner else None
     new_kind = EventKind.BOUND if owner else EventKind.HELD
     kind, detail = _change_of_owner(old, owner) if found.mine else (None, "")
+    if found.was_open and old and owner and old.container_id == owner.container_id:
+        kind, detail = EventKind.CLAIMED, ""
     about = {"space": found.pool.space, "pool": found.pool.name, "pod_ref": command.pod_ref, "ifname": command.ifname}
     if kind is not None:
         for assigned in (*found.held.values(), *found.spare):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ipamd.core.addresses import Address
+from ipamd.core.imports import StagedPart
 from ipamd.core.model import (
     AssignedAddress,
     Attachment,
@@ -46,6 +47,7 @@ Record = (
     | Token
     | Cluster
     | Member
+    | StagedPart
 )
 
 

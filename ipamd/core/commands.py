@@ -12,6 +12,7 @@ from enum import StrEnum
 
 from ipamd.core.addresses import Address
 from ipamd.core.codec import Codec
+from ipamd.core.imports import Finding
 from ipamd.core.inline import InlinePool
 from ipamd.core.model import Member, Owner, PoolDefinition, Settings, Token
 
@@ -282,6 +283,37 @@ class TakeDigest:
     origin: Origin
 
 
+@dataclass(frozen=True, slots=True)
+class StageImport:
+    """Put a part of an import aside. Nothing else is changed; a part that is there already stays as it is."""
+
+    origin: Origin
+    import_id: str
+    number: int
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FinishImport:
+    """Carry out an import whose parts, numbered from 0, are all staged: all of it or nothing. The parts go."""
+
+    origin: Origin
+    import_id: str
+    parts: int
+    pools: tuple[PoolRequest, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Tell bindings that are still current what an import did not know of them. What is known stays as it is."""
+
+    origin: Origin
+    bindings: tuple[Binding, ...]
+    ifname: str
+    node: str
+    cni_network: str | None = None
+
+
 Command = (
     Add
     | Del
@@ -304,6 +336,9 @@ Command = (
     | RemoveMember
     | BindMember
     | TakeDigest
+    | StageImport
+    | FinishImport
+    | Claim
 )
 
 KINDS: dict[int, type[Command]] = {
@@ -328,6 +363,9 @@ KINDS: dict[int, type[Command]] = {
     19: RemoveMember,
     20: BindMember,
     21: TakeDigest,
+    22: StageImport,
+    23: FinishImport,
+    24: Claim,
 }
 
 VERSION = 1

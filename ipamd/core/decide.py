@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ipamd.core import admin, members, nodes, pools, release
+from ipamd.core import admin, claim, members, nodes, pools, release, staging
 from ipamd.core.add import add
 from ipamd.core.changes import Change
 from ipamd.core.commands import (
@@ -14,12 +14,14 @@ from ipamd.core.commands import (
     AddMember,
     BindMember,
     ChangeSettings,
+    Claim,
     Command,
     CreatePool,
     Del,
     DropPool,
     DropToken,
     Expire,
+    FinishImport,
     ForgetNode,
     Found,
     LiftQuarantine,
@@ -32,6 +34,7 @@ from ipamd.core.commands import (
     RenameNode,
     ReplacePool,
     SetQuarantine,
+    StageImport,
     TakeDigest,
 )
 from ipamd.core.draft import Draft
@@ -41,6 +44,9 @@ from ipamd.core.ports import View
 
 EXPIRE_LIMIT = 256
 """How many of each kind one entry ends at most: an entry's work stays bounded, the rest comes with the next."""
+
+EXPIRE_PARTS = 8
+"""The same for parts of imports that nobody finished: each is as large as an entry."""
 
 SYSTEM = Origin("system", "")
 """Who asks for what time brings about."""
@@ -76,6 +82,9 @@ _DECIDERS: Mapping[type[Command], Callable[[Draft, Any], Outcome]] = {
     PromoteMember: members.promote_member,
     RemoveMember: members.remove_member,
     BindMember: members.bind_member,
+    StageImport: staging.stage,
+    FinishImport: staging.finish,
+    Claim: claim.claim,
     TakeDigest: lambda _draft, _command: Done(),  # the state machine looks at what is behind it
     Expire: lambda _draft, _command: Done(),  # what is due ends before the first command of every entry
 }
@@ -91,7 +100,7 @@ def decide(view: View, command: Command, stamp: Stamp) -> Decision:
 
 
 def expire(view: View, stamp: Stamp, limit: int = EXPIRE_LIMIT) -> Decision:
-    """End up to `limit` holds, cooldowns, quarantines and tombstones that are due on the log's clock."""
+    """End up to `limit` holds, cooldowns, quarantines and tombstones, and few parts of imports, that are due."""
     draft, now = Draft(view, stamp, SYSTEM), stamp.log_ms
     for quarantine in view.due_quarantines(now, limit):  # first: what else ends may wait for this alone
         admin.end_quarantine(draft, quarantine, "ended")
@@ -102,4 +111,6 @@ def expire(view: View, stamp: Stamp, limit: int = EXPIRE_LIMIT) -> Decision:
             draft.vacate(cooling.space, cooling.address)
     for tombstone in view.due_tombstones(now, limit):
         draft.drop(tombstone)
+    for part in view.due_parts(now, min(limit, EXPIRE_PARTS)):
+        draft.drop(part)
     return Decision(Done(), tuple(draft.changes), draft.last_id, draft.last_event)

@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from ipamd.core.addresses import Address
 from ipamd.core.codec import Codec
+from ipamd.core.imports import Conflict
 from ipamd.core.model import Dns, Held, Pool, Quarantine, Reservation, Route, Settings
 
 
@@ -148,7 +149,27 @@ class Done:
     """Carried out; there is nothing to tell."""
 
 
-Outcome = Refused | Granted | Released | PoolStored | PoolDropped | Quarantined | SettingsStored | Done
+@dataclass(frozen=True, slots=True)
+class ImportedPool:
+    """What an import did in one pool: how many addresses it made, how many were so already or had gone since."""
+
+    pool: str
+    space: str
+    created: bool
+    made: int
+    kept: int
+    gone: int
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """An import was carried out; or, where there are conflicts, nothing but its staged parts was changed."""
+
+    pools: tuple[ImportedPool, ...]
+    conflicts: tuple[Conflict, ...] = ()
+
+
+Outcome = Refused | Granted | Released | PoolStored | PoolDropped | Quarantined | SettingsStored | Done | Imported
 
 KINDS: dict[int, type[Outcome]] = {
     1: Refused,
@@ -159,6 +180,7 @@ KINDS: dict[int, type[Outcome]] = {
     6: Quarantined,
     7: SettingsStored,
     8: Done,
+    9: Imported,
 }
 
 VERSION = 1

@@ -123,7 +123,7 @@ def _settle(draft: Draft, old: Pool, new: Pool) -> tuple[tuple[Stranded, ...], i
     outside = 0
     stranded: list[AssignedAddress] = []
     for assigned in draft.view.assigned_of_pool(old.id):
-        place = _place(new, assigned.address)
+        place = place_in(new, assigned.address)
         if place is None:
             outside += 1
         elif place != (assigned.position, assigned.prefix):
@@ -137,7 +137,7 @@ def _gives(pool: Pool, assigned: AssignedAddress) -> bool:
     return any(one.gives(assigned.address) for ranges in pool.sets for one in ranges)
 
 
-def _place(pool: Pool, address: Address) -> tuple[int, int] | None:
+def place_in(pool: Pool, address: Address) -> tuple[int, int] | None:
     """Position and prefix length of the set whose subnet an address lies in; one that gives it comes first."""
     around = [
         (not one.gives(address), position, one.subnet.prefix)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from ipamd.core.addresses import Address
 from ipamd.core.commands import Del, Reclaim, ReclaimCause, Release
 from ipamd.core.draft import Draft
+from ipamd.core.imports import is_open_pod, matches, named_first
 from ipamd.core.model import (
     FOREVER,
     OLDEST,
@@ -19,7 +20,6 @@ from ipamd.core.model import (
     Attachment,
     Cooling,
     EventKind,
-    Owner,
     Pool,
     Reservation,
     Tombstone,
@@ -61,11 +61,9 @@ def delete(draft: Draft, command: Del) -> Outcome:
     """Carry out a CNI DEL: free what its own container holds, if it was bound before the DEL started."""
     view = draft.view
     start = draft.start(command.node, command.call) if command.call is not None else None
-    matching = [
-        one
-        for one in view.attachments_of_container(command.container_id, command.ifname)
-        if _matches(one.owner, command)
-    ]
+    there = view.attachments_of_container(command.container_id, command.ifname)
+    mine = [one for one in there if matches(one.owner, command.node, command.cni_network)]
+    matching = named_first(mine, command.ifname)
     current = [one for one in matching if start is None or one.start <= start]
     if start is not None:
         key = (command.node, command.cni_network, command.container_id, command.ifname)
@@ -136,11 +134,6 @@ def free(draft: Draft, attachments: Sequence[Attachment], detail: str) -> tuple[
     return tuple(items)
 
 
-def _matches(owner: Owner | None, command: Del) -> bool:
-    """Whether a binding is the one a DEL names. What an import did not know matches anything."""
-    return owner is not None and owner.node in (None, command.node) and owner.cni_network in (None, command.cni_network)
-
-
 def _chosen(draft: Draft, command: Release, reservation: Reservation | None) -> list[Attachment]:
     if reservation is None:
         return []
@@ -183,7 +176,9 @@ def _grouped(draft: Draft, attachments: Iterable[Attachment]) -> Iterable[tuple[
 
 
 def _hold_until(draft: Draft, pool: Pool, reservation: Reservation) -> int | None:
-    """Until when what is let go is kept for its pod; None: it is not."""
+    """Until when what is let go is kept for its pod; None: it is not. A pod that nobody knows cannot come back."""
+    if is_open_pod(reservation.pod_ref):
+        return None
     hold_s = pool.definition.hold_s
     if reservation.pinned or hold_s == FOREVER:
         return FOREVER

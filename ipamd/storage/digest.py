@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from ipamd.core.changes import Record
 from ipamd.core.codec import Codec
+from ipamd.core.imports import StagedPart
 from ipamd.core.invariants import Records
 from ipamd.core.model import (
     AssignedAddress,
@@ -61,6 +62,7 @@ _KINDS: Final[dict[int, type[Record]]] = {
     14: Cluster,
     15: Member,
     16: GenerationFloor,
+    17: StagedPart,
 }
 _CODEC: Final[Codec[Any]] = Codec(LEVEL, _KINDS)
 

@@ -6,6 +6,7 @@ from typing import Final
 
 from sqlalchemy import ColumnElement, Table, func, literal_column, select, union_all
 
+from ipamd.core.imports import OPEN
 from ipamd.storage.compiled import sql, value
 from ipamd.storage.tables import (
     addresses,
@@ -24,6 +25,7 @@ from ipamd.storage.tables import (
     ranges,
     reservations,
     settings,
+    staged_parts,
     tokens,
     tombstones,
 )
@@ -62,13 +64,15 @@ RESERVATION: Final = sql(
 RESERVATION_BY_ID: Final = by_key(reservations)
 
 _attachment = attachments.select()
+_open: ColumnElement[bool] = attachments.c.ifname.between(literal_column(f"'{OPEN}'"), literal_column(f"'{OPEN}~'"))
 ATTACHMENT_BY_ID: Final = by_key(attachments)
 ATTACHMENTS: Final = sql(
     _attachment.where(attachments.c.reservation_id == value("reservation")).order_by(attachments.c.ifname)
 )
 ATTACHMENTS_OF_CONTAINER: Final = sql(
     _attachment.where(
-        attachments.c.container_id == value("container"), attachments.c.ifname == value("ifname")
+        attachments.c.container_id == value("container"),
+        (attachments.c.ifname == value("ifname")) | _open,
     ).order_by(attachments.c.id)
 )
 ATTACHMENTS_OF_NODE: Final = sql(
@@ -175,12 +179,22 @@ DUE_TOMBSTONES: Final = sql(
     .order_by(tombstones.c.until_log_ms, *tombstones.primary_key)
     .limit(value("limit"))
 )
+STAGED: Final = sql(
+    staged_parts.select().where(staged_parts.c.import_id == value("import")).order_by(staged_parts.c.number)
+)
+DUE_PARTS: Final = sql(
+    staged_parts.select()
+    .where(staged_parts.c.until_log_ms <= value("now"))
+    .order_by(staged_parts.c.until_log_ms, *staged_parts.primary_key)
+    .limit(value("limit"))
+)
 NEXT_DUE: Final = sql(
     union_all(
         select(func.min(attachments.c.hold_until_log_ms)).where(attachments.c.hold_until_log_ms >= literal_column("0")),
         select(func.min(cooling.c.until_log_ms)),
         select(func.min(quarantine.c.until_log_ms)).where(quarantine.c.until_log_ms.is_not(None)),
         select(func.min(tombstones.c.until_log_ms)),
+        select(func.min(staged_parts.c.until_log_ms)),
         select(func.min(ops.c.expires_log_ms)),
     )
 )

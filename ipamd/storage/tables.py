@@ -226,6 +226,7 @@ Index(None, attachments.c.container_id, sqlite_where=text("container_id IS NOT N
 Index(None, attachments.c.node, sqlite_where=text("node IS NOT NULL"))
 Index(None, attachments.c.hold_until_log_ms, sqlite_where=text("hold_until_log_ms >= 0"))
 Index("ix_attachments_held", attachments.c.pool_id, attachments.c.reservation_id, sqlite_where=text("bound = 0"))
+Index("ix_attachments_unclaimed", attachments.c.pool_id, sqlite_where=text("bound = 1 AND node IS NULL"))
 Index("ix_attachments_suspect", attachments.c.pool_id, attachments.c.reservation_id, sqlite_where=text("suspect = 1"))
 
 addresses = _table(
@@ -306,6 +307,16 @@ tombstones = _table(
     rowid=False,
 )
 Index(None, tombstones.c.until_log_ms)
+
+staged_parts = _table(
+    "staged_parts",
+    _text("import_id"),
+    _int("number"),
+    _int("until_log_ms"),
+    _blob("findings"),
+    PrimaryKeyConstraint("import_id", "number"),
+)
+Index(None, staged_parts.c.until_log_ms)
 
 nodes = _table("nodes", _text("name"), _int("since_ms"), PrimaryKeyConstraint("name"), rowid=False)
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from ipamd.core.addresses import Address, Network, to_blob
+from ipamd.core.imports import StagedPart
 from ipamd.core.model import (
     AssignedAddress,
     Attachment,
@@ -35,6 +36,7 @@ from ipamd.storage.rows import (
     to_cursor,
     to_member,
     to_node,
+    to_part,
     to_quarantine,
     to_reservation,
     to_settings,
@@ -201,6 +203,12 @@ class SqliteView:
 
     def due_tombstones(self, now_log_ms: int, limit: int) -> Sequence[Tombstone]:
         return self._all(to_tombstone, st.DUE_TOMBSTONES, now_log_ms, limit)
+
+    def staged(self, import_id: str) -> Sequence[StagedPart]:
+        return self._all(to_part, st.STAGED, import_id)
+
+    def due_parts(self, now_log_ms: int, limit: int) -> Sequence[StagedPart]:
+        return self._all(to_part, st.DUE_PARTS, now_log_ms, limit)
 
     def _pool(self, statement: str, key: str | int) -> Pool | None:
         row = self._run(statement, (key,)).fetchone()

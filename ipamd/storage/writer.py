@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from ipamd.core.addresses import to_blob
 from ipamd.core.changes import Change, Drop, Occupy, Put, Record, Vacate
+from ipamd.core.imports import StagedPart
 from ipamd.core.model import (
     AssignedAddress,
     Attachment,
@@ -53,6 +54,7 @@ _PUT: Final[dict[type[Any], tuple[str, Callable[[Any], Row]]]] = {
     Token: (put(tables.tokens), rows.token_row),
     Cluster: (put(tables.cluster), rows.cluster_row),
     Member: (put(tables.members), rows.member_row),
+    StagedPart: (put(tables.staged_parts), rows.part_row),
 }
 
 _DROP: Final[dict[type[Any], tuple[str, Callable[[Any], Row]]]] = {
@@ -67,6 +69,7 @@ _DROP: Final[dict[type[Any], tuple[str, Callable[[Any], Row]]]] = {
     Boot: (drop(tables.boots), lambda it: (it.node, it.boot_id)),
     Token: (drop(tables.tokens), lambda it: (it.id,)),
     Member: (drop(tables.members), lambda it: (it.name,)),
+    StagedPart: (drop(tables.staged_parts), lambda it: (it.import_id, it.number)),
 }
 
 _PUT_POOL: Final = put(tables.pools)

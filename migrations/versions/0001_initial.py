@@ -159,6 +159,15 @@ TABLES = (
     ) STRICT
     """,
     """
+    CREATE TABLE staged_parts (
+        import_id TEXT NOT NULL,
+        number INTEGER NOT NULL,
+        until_log_ms INTEGER NOT NULL,
+        findings BLOB NOT NULL,
+        CONSTRAINT pk_staged_parts PRIMARY KEY (import_id, number)
+    ) STRICT
+    """,
+    """
     CREATE TABLE tokens (
         id TEXT NOT NULL,
         name TEXT NOT NULL,
@@ -335,12 +344,14 @@ INDEXES = (
     "CREATE INDEX ix_pools_space_name ON pools (space, name)",
     "CREATE INDEX ix_quarantine_until_log_ms ON quarantine (until_log_ms) WHERE until_log_ms IS NOT NULL",
     "CREATE INDEX ix_ranges_subnet_prefix ON ranges (subnet, prefix)",
+    "CREATE INDEX ix_staged_parts_until_log_ms ON staged_parts (until_log_ms)",
     "CREATE INDEX ix_tombstones_until_log_ms ON tombstones (until_log_ms)",
     "CREATE INDEX ix_attachments_container_id ON attachments (container_id) WHERE container_id IS NOT NULL",
     "CREATE INDEX ix_attachments_held ON attachments (pool_id, reservation_id) WHERE bound = 0",
     "CREATE INDEX ix_attachments_hold_until_log_ms ON attachments (hold_until_log_ms) WHERE hold_until_log_ms >= 0",
     "CREATE INDEX ix_attachments_node ON attachments (node) WHERE node IS NOT NULL",
     "CREATE INDEX ix_attachments_suspect ON attachments (pool_id, reservation_id) WHERE suspect = 1",
+    "CREATE INDEX ix_attachments_unclaimed ON attachments (pool_id) WHERE bound = 1 AND node IS NULL",
     "CREATE INDEX ix_addresses_attachment_id_position ON addresses (attachment_id, position)",
 )
 

@@ -41,6 +41,9 @@ COMMAND_KINDS = {
     "RemoveMember": 19,
     "BindMember": 20,
     "TakeDigest": 21,
+    "StageImport": 22,
+    "FinishImport": 23,
+    "Claim": 24,
 }
 """Written down once more: a log that is on disk knows a command by its number."""
 
@@ -53,6 +56,7 @@ OUTCOME_KINDS = {
     "Quarantined": 6,
     "SettingsStored": 7,
     "Done": 8,
+    "Imported": 9,
 }
 
 SIMPLE: dict[Any, st.SearchStrategy[Any]] = {
