@@ -14,11 +14,11 @@ from ipamd.cni.dialects import read_ipam
 from ipamd.cni.environment import Caller, read_caller, read_sandbox
 from ipamd.cni.errors import CniError
 from ipamd.cni.overrides import Overrides
-from ipamd.cni.requested import annotated_pools, read_annotations, requested_addresses
+from ipamd.cni.requested import annotated_requests, read_annotations, requested_addresses
 from ipamd.cni.result import check_room
 from ipamd.cni.versions import ONE_OF_FAMILY, check_version
 from ipamd.core.addresses import Address
-from ipamd.core.commands import CallStart
+from ipamd.core.commands import CallStart, PoolRequest
 from ipamd.core.names import container_pod_ref, with_cluster
 
 VERBS = ("add", "del", "check", "gc", "status")
@@ -48,9 +48,17 @@ class AddCall(Call):
     netns: str
     pod_ref: str
     pod_uid: str | None
-    pools: tuple[str, ...]
+    requests: tuple[PoolRequest, ...]
     addresses: tuple[Address, ...]
     overrides: Overrides
+    resolv_conf: str | None
+    dialect: str
+    warnings: tuple[str, ...]
+
+    @property
+    def pools(self) -> tuple[str, ...]:
+        """The names of the pools; of an inline one that which it is made under."""
+        return names_of(self.requests)
 
     @property
     def one_of_family(self) -> bool:
@@ -73,8 +81,13 @@ class CheckCall(Call):
     container_id: str
     ifname: str
     netns: str
-    pools: tuple[str, ...]
+    requests: tuple[PoolRequest, ...]
     previous: frozenset[Address]
+
+    @property
+    def pools(self) -> tuple[str, ...]:
+        """The names of the pools."""
+        return names_of(self.requests)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +101,20 @@ class GcCall(Call):
 class StatusCall(Call):
     """Say whether an ADD in these pools could be served."""
 
-    pools: tuple[str, ...]
+    requests: tuple[PoolRequest, ...]
+
+    @property
+    def pools(self) -> tuple[str, ...]:
+        """The names of the pools."""
+        return names_of(self.requests)
 
 
 AnyCall = AddCall | DelCall | CheckCall | GcCall | StatusCall
+
+
+def names_of(requests: tuple[PoolRequest, ...]) -> tuple[str, ...]:
+    """The pools of some requests by name."""
+    return tuple(request.pool for request in requests)
 
 
 def parse(verb: str, headers: Mapping[str, str], body: bytes, *, node: str, cluster: str | None) -> AnyCall:
@@ -147,11 +170,15 @@ def _add(request: _Request) -> AddCall:
         netns=sandbox.netns,
         pod_ref=_pod_ref(args, request.caller, sandbox.container_id),
         pod_uid=args.pod_uid,
-        pools=annotated_pools(ipam.pools, annotations),
+        requests=annotated_requests(ipam.requests, annotations),
         addresses=requested_addresses(conf, args.ip, annotations, sandbox.ifname),
         overrides=ipam.overrides,
+        resolv_conf=ipam.resolv_conf,
+        dialect=ipam.dialect,
+        warnings=ipam.warnings,
     )
-    check_room(call.version, [static.address.family for static in call.overrides.addresses])
+    inline = [request.inline.family for request in call.requests if request.inline is not None]
+    check_room(call.version, [*inline, *(static.address.family for static in call.overrides.addresses)])
     return call
 
 
@@ -174,7 +201,7 @@ def _check(request: _Request) -> CheckCall:
         container_id=sandbox.container_id,
         ifname=sandbox.ifname,
         netns=sandbox.netns,
-        pools=_pools(conf),
+        requests=_requests(conf),
         previous=read_previous(conf),
     )
 
@@ -186,12 +213,12 @@ def _gc(request: _Request) -> GcCall:
 
 def _status(request: _Request) -> StatusCall:
     conf, base = _open(request)
-    return StatusCall(*base, pools=_pools(conf))
+    return StatusCall(*base, requests=_requests(conf))
 
 
-def _pools(conf: Json) -> tuple[str, ...]:
+def _requests(conf: Json) -> tuple[PoolRequest, ...]:
     ipam = read_ipam(conf)
-    return annotated_pools(ipam.pools, read_annotations(conf) if ipam.pod_annotations else {})
+    return annotated_requests(ipam.requests, read_annotations(conf) if ipam.pod_annotations else {})
 
 
 _READERS: dict[str, Callable[[_Request], AnyCall]] = {

@@ -16,6 +16,9 @@ from ipamd.core.ports import View
 NOT_MADE = 0
 """The id of a pool that an ADD would make. No record has it."""
 
+NOBODY = ""
+"""The pod_ref of a question that is not for a pod."""
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ipamd.core.addresses import Address
-from ipamd.core.commands import Add, Del, Release
+from ipamd.core.asked import NOBODY, asked_of, pools_of
+from ipamd.core.commands import Add, Del, PoolRequest, Release
 from ipamd.core.model import Owner
 from ipamd.core.outcomes import Code, Granted, Refused, Released
 from ipamd.core.ports import Snapshot, Unavailable
@@ -24,7 +25,7 @@ _QUORUM_WAIT_S = 4.0
 class Binding:
     """What a CHECK says that a container has. `addresses` are those of its previous result."""
 
-    pools: tuple[str, ...]
+    requests: tuple[PoolRequest, ...]
     node: str
     cni_network: str
     container_id: str
@@ -61,28 +62,35 @@ class Allocation:
             raise ApiError("reservation_not_found", found.value)
         return found.index
 
-    async def families(self, pools: Sequence[str], request: Request) -> list[int]:
-        """The families of the addresses that an ADD in these pools gets. Raises ApiError, Unavailable."""
-        found = await self._reader.read(lambda snapshot: _families(snapshot, pools), request)
+    async def families(self, requests: Sequence[PoolRequest], request: Request) -> list[int]:
+        """The families of the addresses that an ADD with these requests gets. Raises ApiError, Unavailable."""
+        found = await self._reader.read(lambda snapshot: _families(snapshot, requests), request)
         return found.value
 
-    async def serves(self, pools: Sequence[str], request: Request) -> str | None:
-        """Why no ADD for these pools could be served; None: one could. A full pool is no reason."""
+    async def serves(self, requests: Sequence[PoolRequest], request: Request) -> str | None:
+        """Why no ADD with these requests could be served; None: one could. A full pool is no reason."""
         patient_s = self._reader.now_s() + _QUORUM_WAIT_S
         hurried = replace(request, deadline_s=min(request.deadline_s, patient_s))
         try:
-            found = await self._reader.read(lambda snapshot: _unknown_pools(snapshot, pools), hurried)
+            found = await self._reader.read(lambda snapshot: _unserved(snapshot, requests), hurried)
         except Unavailable as error:
             return error.detail
-        return f"there is no pool {found.value[0]}" if found.value else None
+        return found.value
 
 
-def _families(snapshot: Snapshot, pools: Sequence[str]) -> list[int]:
-    return [ranges[0].family for name in pools for ranges in find(snapshot, name).sets]
+def _families(snapshot: Snapshot, requests: Sequence[PoolRequest]) -> list[int]:
+    return [family for request in requests for family in _families_of(snapshot, request)]
 
 
-def _unknown_pools(snapshot: Snapshot, pools: Sequence[str]) -> list[str]:
-    return [name for name in pools if snapshot.pool(name) is None]
+def _families_of(snapshot: Snapshot, request: PoolRequest) -> list[int]:
+    if request.inline is not None:
+        return [request.inline.family]
+    return [ranges[0].family for ranges in find(snapshot, request.pool).sets]
+
+
+def _unserved(snapshot: Snapshot, requests: Sequence[PoolRequest]) -> str | None:
+    asks = (asked_of(snapshot, request, NOBODY) for request in requests)
+    return next((asked.detail for asked in asks if isinstance(asked, Refused)), None)
 
 
 def _mismatch(snapshot: Snapshot, binding: Binding) -> str | None:
@@ -93,13 +101,15 @@ def _mismatch(snapshot: Snapshot, binding: Binding) -> str | None:
         for one in snapshot.attachments_of_container(binding.container_id, binding.ifname)
         if one.owner is not None and _is_same(one.owner, binding)
     ]
-    for name in binding.pools:
-        pool = snapshot.pool(name)
-        if pool is None:
-            return f"there is no pool {name}"
-        held = next((one for one in mine if one.pool_id == pool.id), None)
+    for request in binding.requests:
+        pools = {pool.id: pool.name for pool in pools_of(snapshot, request)}
+        if not pools:
+            return f"there is no pool {request.pool}"
+        held = next((one for one in mine if one.pool_id in pools), None)
         if held is None:
-            return f"{who} holds nothing in pool {name} for CNI network {binding.cni_network} on node {binding.node}"
+            where = f"for CNI network {binding.cni_network} on node {binding.node}"
+            return f"{who} holds nothing in pool {' or '.join(pools.values())} {where}"
+        name = pools[held.pool_id]
         for one in snapshot.assigned(held.id):
             if one.address not in binding.addresses:
                 return f"{who} holds {one.address} in pool {name}, which prevResult does not name"

@@ -38,6 +38,13 @@ class Namespaces(Protocol):
         """Whether the namespace seen there once, with that inode, is there still; None: cannot be told."""
 
 
+class Texts(Protocol):
+    """The small text files of this host."""
+
+    def __call__(self, path: str, /) -> str:
+        """The text of a file. Raises OSError, and ValueError for what is no small text."""
+
+
 def _forget_name(_name: str) -> None:
     """Nobody has to remember it."""
 

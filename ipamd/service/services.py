@@ -14,11 +14,13 @@ from ipamd.service.cluster import Cluster
 from ipamd.service.collection import Collection
 from ipamd.service.events import Events
 from ipamd.service.exhaustion import Exhaustion
+from ipamd.service.hostfiles import HostFiles
 from ipamd.service.housekeeping import Housekeeping
 from ipamd.service.inside import Inside
 from ipamd.service.nodes import Nodes
+from ipamd.service.notices import Notices
 from ipamd.service.pools import Pools
-from ipamd.service.ports import Clock, Facts, Namespaces, NoPeers, Peers, Random
+from ipamd.service.ports import Clock, Facts, Namespaces, NoPeers, Peers, Random, Texts
 from ipamd.service.proposer import Proposer
 from ipamd.service.reader import Reader
 from ipamd.service.rehearsal import Rehearsal
@@ -39,6 +41,8 @@ class Services:
     clock: Clock
     random: Random
     sandboxes: Sandboxes
+    files: HostFiles
+    notices: Notices
     facts: Facts
     allocation: Allocation
     collection: Collection
@@ -67,6 +71,7 @@ class Services:
         clock: Clock,
         random: Random,
         namespaces: Namespaces,
+        texts: Texts,
         facts: Facts,
         peers: Peers = _NO_PEERS,
         inside: Inside | None = None,
@@ -79,6 +84,8 @@ class Services:
             clock=clock,
             random=random,
             sandboxes=Sandboxes(namespaces),
+            files=HostFiles(texts),
+            notices=Notices(),
             facts=facts,
             allocation=Allocation(proposer, reader, Exhaustion(reader, clock)),
             collection=collection,

@@ -17,10 +17,11 @@ from ipamd.api.access import Access, Caller, ForNodes, Least
 from ipamd.api.endpoint import admit
 from ipamd.api.intake import SERVER, deadline_after_s, read_body, request_id_of
 from ipamd.api.problems import failure_of
+from ipamd.api.resolving import overrides_of
 from ipamd.cni.call import AddCall, AnyCall, CheckCall, DelCall, GcCall, StatusCall, parse
 from ipamd.cni.errors import NOT_AVAILABLE, CniError, of_api_error, render_error
 from ipamd.cni.result import check_room, render_result
-from ipamd.core.commands import Add, Del, PoolRequest
+from ipamd.core.commands import Add, Del
 from ipamd.core.model import Owner
 from ipamd.service import Services
 from ipamd.service.allocation import Binding
@@ -99,13 +100,15 @@ async def _answer(
 
 async def _add(who: _Caller, call: AddCall) -> At[bytes]:
     services, request = who.services, who.request
+    _warn(services, call)
+    overrides = await overrides_of(services, call)
     if call.one_of_family:  # two of one family have no room in the result: found out before anything is kept
-        families = await services.allocation.families(call.pools, request)
-        check_room(call.version, (*families, *(own.address.family for own in call.overrides.addresses)))
+        families = await services.allocation.families(call.requests, request)
+        check_room(call.version, (*families, *(own.address.family for own in overrides.addresses)))
     inode = await services.sandboxes.inode(call.netns) if who.caller.local else None
     command = Add(
         request.origin,
-        tuple(PoolRequest(pool) for pool in call.pools),
+        call.requests,
         call.pod_ref,
         call.ifname,
         Owner(call.container_id, call.node, call.cni_network, call.netns, inode),
@@ -114,7 +117,14 @@ async def _add(who: _Caller, call: AddCall) -> At[bytes]:
         call.addresses,
     )
     done = await services.allocation.add(command, request)
-    return At(done.index, render_result(call.version, done.value, call.overrides))
+    return At(done.index, render_result(call.version, done.value, overrides))
+
+
+def _warn(services: Services, call: AddCall) -> None:
+    """Say once what does not do here what it did elsewhere."""
+    for warning in call.warnings:
+        if services.notices.is_new(f"{call.cni_network}: {warning}"):
+            _log.warning("configuration of CNI network %s: %s", call.cni_network, warning)
 
 
 async def _delete(who: _Caller, call: DelCall) -> At[bytes]:
@@ -125,7 +135,7 @@ async def _delete(who: _Caller, call: DelCall) -> At[bytes]:
 
 
 async def _check(who: _Caller, call: CheckCall) -> At[bytes]:
-    binding = Binding(call.pools, call.node, call.cni_network, call.container_id, call.ifname, call.previous)
+    binding = Binding(call.requests, call.node, call.cni_network, call.container_id, call.ifname, call.previous)
     return At(await who.services.allocation.check(binding, who.request), b"")
 
 
@@ -136,7 +146,7 @@ async def _gc(who: _Caller, call: GcCall) -> At[bytes]:
 
 
 async def _status(who: _Caller, call: StatusCall) -> At[bytes]:
-    why = await who.services.allocation.serves(call.pools, who.request)
+    why = await who.services.allocation.serves(call.requests, who.request)
     if why is not None:
         raise CniError(NOT_AVAILABLE, f"no ADD could be served: {why}")
     return At(who.services.log.status().applied, b"")

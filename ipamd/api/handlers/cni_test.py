@@ -7,12 +7,14 @@ from typing import Any
 from urllib.parse import quote
 
 from ipamd.api.exchange import Exchange, Reply
+from ipamd.api.resolving import overrides_of
 from ipamd.api.schema.cni_test import CniTestBody, show_test
 from ipamd.cni.call import AddCall, parse
 from ipamd.cni.dialects.known import reading_of
 from ipamd.cni.errors import CniError
+from ipamd.cni.overrides import Overrides
 from ipamd.cni.result import check_room, render_result
-from ipamd.core.commands import Add, PoolRequest
+from ipamd.core.commands import Add
 from ipamd.core.model import Owner
 from ipamd.core.outcomes import Granted
 from ipamd.errors import ApiError
@@ -26,9 +28,10 @@ async def check_configuration(exchange: Exchange[CniTestBody, Any]) -> Reply:
     """What an ADD with this configuration would get."""
     try:
         call = _add_of(exchange)
-        reading = reading_of(exchange.body.conf, "native")
+        reading = reading_of(exchange.body.conf, call.dialect)
+        overrides = await overrides_of(exchange.services, call)
         found = await exchange.services.rehearsal.add(_command_of(call, exchange), exchange.request)
-        result = _result(call, found.value)
+        result = _result(call, found.value, overrides)
     except CniError as error:
         raise ApiError("invalid_request", f"{error.msg} (CNI error code {error.code})") from None
     return Reply(found.index, show_test(reading, call, found.value, result))
@@ -50,16 +53,15 @@ def _add_of(exchange: Exchange[CniTestBody, Any]) -> AddCall:
 
 
 def _command_of(call: AddCall, exchange: Exchange[CniTestBody, Any]) -> Add:
-    pools = tuple(PoolRequest(pool) for pool in call.pools)
     owner = Owner(call.container_id, call.node, call.cni_network)
-    return Add(exchange.request.origin, pools, call.pod_ref, call.ifname, owner, addresses=call.addresses)
+    return Add(exchange.request.origin, call.requests, call.pod_ref, call.ifname, owner, addresses=call.addresses)
 
 
-def _result(call: AddCall, rehearsed: Rehearsed) -> Any:
+def _result(call: AddCall, rehearsed: Rehearsed, overrides: Overrides) -> Any:
     """What an ADD would print; None: it would be refused. Raises CniError where the version has no room for it."""
     if call.one_of_family:
         families = [ranges[0].family for one in rehearsed.pools for ranges in one.asked.sets]
         check_room(call.version, (*families, *(own.address.family for own in call.overrides.addresses)))
     if not isinstance(rehearsed.outcome, Granted):
         return None
-    return json.loads(render_result(call.version, rehearsed.outcome, call.overrides))
+    return json.loads(render_result(call.version, rehearsed.outcome, overrides))
