@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from ipamd.api.schema.common import Given, Shown
 from ipamd.api.schema.pools import exclude_text, show_range
 from ipamd.cni.call import AddCall
-from ipamd.cni.dialects.known import Reading
 from ipamd.core.addresses import Address, address_text
 from ipamd.core.outcomes import Grant, Granted, Refused
 from ipamd.errors import ERRORS
@@ -71,13 +70,21 @@ class CniTestShown(Shown):
     notes: tuple[str, ...]
 
 
-def show_test(reading: Reading, call: AddCall, rehearsed: Rehearsed, result: Any) -> CniTestShown:
+class Findings(NamedTuple):
+    """What was found beside the pools; see CniTestShown."""
+
+    result: Any
+    ignored: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def show_test(dialect: str, call: AddCall, rehearsed: Rehearsed, findings: Findings) -> CniTestShown:
     """What the server makes of a configuration."""
     refused = rehearsed.outcome if isinstance(rehearsed.outcome, Refused) else None
     grants = rehearsed.outcome.grants if isinstance(rehearsed.outcome, Granted) else ()
     code = None if refused is None else refused.code.value
     return CniTestShown(
-        dialect=reading.dialect,
+        dialect=dialect,
         cni_network=call.cni_network,
         cni_version=call.version,
         pod_ref=call.pod_ref,
@@ -88,9 +95,9 @@ def show_test(reading: Reading, call: AddCall, rehearsed: Rehearsed, result: Any
         cni_code=None if code is None else ERRORS[code].cni,
         detail=rehearsed.detail,
         pools=tuple(_pool(asked, grants, call.addresses) for asked in rehearsed.pools),
-        result=result,
-        ignored=reading.ignored,
-        notes=reading.notes,
+        result=findings.result,
+        ignored=findings.ignored,
+        notes=findings.notes,
     )
 
 
