@@ -74,10 +74,13 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A finding that contradicts what is there."""
+    """What contradicts the rest of a source, or what is there. `why` is the end of a sentence.
+
+    It begins with the address, or, where there is none, with the place.
+    """
 
     place: str
-    address: Address
+    address: Address | None
     why: str
 
 

@@ -16,6 +16,7 @@ from ipamd.service.events import Events
 from ipamd.service.exhaustion import Exhaustion
 from ipamd.service.hostfiles import HostFiles
 from ipamd.service.housekeeping import Housekeeping
+from ipamd.service.imports import Imports
 from ipamd.service.inside import Inside
 from ipamd.service.nodes import Nodes
 from ipamd.service.notices import Notices
@@ -58,6 +59,7 @@ class Services:
     rehearsal: Rehearsal
     calls: Calls
     housekeeping: Housekeeping
+    imports: Imports
     reader: Reader
     inside: Inside | None = None
     """What other members may ask of this one; None: it meets none."""
@@ -101,6 +103,7 @@ class Services:
             rehearsal=Rehearsal(reader, clock),
             calls=Calls(),
             housekeeping=Housekeeping(log, proposer, clock),
+            imports=Imports(proposer, reader, random),
             reader=reader,
             inside=inside,
         )

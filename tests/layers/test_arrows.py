@@ -31,10 +31,11 @@ WORLD = f"{CLOCKS} os io pathlib shutil socket select threading subprocess async
 LAYERS = {
     "ipamd.core": layer(banned=WORLD),
     "ipamd.cni": layer("ipamd.core ipamd.errors", "msgspec", banned=WORLD),
+    "ipamd.imports": layer("ipamd.core ipamd.cni", banned=WORLD),
     "ipamd.storage": layer("ipamd.core", "sqlalchemy alembic", banned=CLOCKS),
     "ipamd.consensus": layer("ipamd.core", "pysyncobj msgspec", banned=CLOCKS),
     "ipamd.service": layer("ipamd.core ipamd.errors", banned=f"{CLOCKS} os socket subprocess"),
-    "ipamd.api": layer("ipamd.core ipamd.errors ipamd.cni ipamd.service", "aiohttp msgspec multidict", banned=CLOCKS),
+    "ipamd.api": layer("ipamd.core ipamd.errors ipamd.cni ipamd.imports ipamd.service", "aiohttp msgspec multidict", banned=CLOCKS),
     "ipamd.main": layer("ipamd", "click uvloop"),
     "ipamd.serving": layer("ipamd"),
     "ipamd.beginning": layer("ipamd"),
