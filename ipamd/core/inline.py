@@ -24,8 +24,8 @@ class Limits:
     """What a request says of one range of a subnet: nothing else of the subnet is given to it.
 
     `first` and `last` are the bounds that count, inside the subnet and off network and broadcast address. `excludes`
-    are normalised and may reach beyond the bounds. The gateway may lie anywhere; it is told in the result, and never
-    given. Several ranges may be of one subnet.
+    lie between them. The gateway may lie anywhere; it is told in the result, and never given. Several ranges may be of
+    one subnet.
     """
 
     subnet: Network

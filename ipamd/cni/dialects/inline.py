@@ -17,7 +17,7 @@ from ipamd.core.addresses import Address, AddressError, parse_address
 from ipamd.core.commands import PoolRequest
 from ipamd.core.definition import DefinitionError, RangeKeys, RangeText, read_range, refuse_overlaps
 from ipamd.core.inline import InlinePool, Limits, inline_name, separate_name
-from ipamd.core.intervals import Span, normalise
+from ipamd.core.intervals import Span, intersect, normalise
 from ipamd.core.model import DEFAULT_SPACE, Range
 from ipamd.core.names import InvalidName, check_name
 
@@ -112,7 +112,7 @@ def _limits(one: Written, gateways: Iterable[Address]) -> Limits:
     others = (Span(other.value, other.value) for other in gateways if other.family == it.family)
     own = None if one.gateway is None else one.gateway.value
     excludes = normalise([*it.excludes, *(span for span in others if span.first != own)])
-    return Limits(it.subnet, it.first, it.last, excludes, own)
+    return Limits(it.subnet, it.first, it.last, intersect(excludes, (Span(it.first, it.last),)), own)
 
 
 def _refuse_overlaps(ranges: Iterable[Range]) -> None:
