@@ -182,7 +182,7 @@ ROUTES: tuple[Route, ...] = (
         status=204,
         codes=("not_found",),
     ),
-    Route("GET", "/v1/nodes", nodes.list_nodes, "List nodes", _READER, query=ListQuery, answer=Items[_N.NodeShown]),
+    Route("GET", "/v1/nodes", nodes.list_nodes, "List nodes", _READER, query=ListQuery, answer=_N.NodesShown),
     Route(
         "GET",
         "/v1/nodes/{node}",

@@ -107,6 +107,16 @@ def is_open_ifname(ifname: str) -> bool:
     return ifname.startswith(OPEN)
 
 
+def known_ifname(ifname: str) -> str | None:
+    """The name of an interface; None: it is open."""
+    return None if is_open_ifname(ifname) else ifname
+
+
+def told_ifname(ifname: str) -> str:
+    """The name of an interface in a sentence."""
+    return "an interface" if is_open_ifname(ifname) else ifname
+
+
 def open_ifname(taken: Collection[str]) -> str:
     """A name for one more open interface of a reservation."""
     number = 1

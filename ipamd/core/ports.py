@@ -374,6 +374,9 @@ class Snapshot(View, Protocol):
     def nodes(self, after: str, limit: int) -> Sequence[NodeRow]:
         """Up to `limit` nodes with names above `after`, by name."""
 
+    def unclaimed(self) -> int:
+        """How many attachments are bound on no node that is known: an import brought them, and nobody came since."""
+
     def tokens(self) -> Sequence[Token]:
         """All tokens, by id."""
 

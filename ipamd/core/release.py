@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from ipamd.core.addresses import Address
 from ipamd.core.commands import Del, Reclaim, ReclaimCause, Release
 from ipamd.core.draft import Draft
-from ipamd.core.imports import is_open_pod, matches, named_first
+from ipamd.core.imports import is_open_pod, known_ifname, matches, named_first, told_ifname
 from ipamd.core.model import (
     FOREVER,
     OLDEST,
@@ -46,7 +46,7 @@ class _Subject:
             space=self.pool.space,
             pool=self.pool.name,
             pod_ref=self.reservation.pod_ref,
-            ifname=self.attachment.ifname,
+            ifname=known_ifname(self.attachment.ifname),
             address=address,
             node=self.node,
             detail=self.detail,
@@ -146,7 +146,8 @@ def _release_whole(draft: Draft, command: Release, attachments: list[Attachment]
     if bound is not None and bound.owner is not None and not command.force:
         place = f" on node {bound.owner.node}" if bound.owner.node else ""
         detail = (
-            f"{bound.ifname} of {command.pod_ref} is bound to container {bound.owner.container_id}{place}; "
+            f"{told_ifname(bound.ifname)} of {command.pod_ref} is bound to container "
+            f"{bound.owner.container_id}{place}; "
             "name its container_id or generation, or use force"
         )
         return Refused(Code.BOUND, detail, command.pool)

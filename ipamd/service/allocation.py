@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from ipamd.core.addresses import Address
-from ipamd.core.asked import NOBODY, asked_of, pools_of
-from ipamd.core.commands import Add, Del, PoolRequest, Release
-from ipamd.core.model import Owner
-from ipamd.core.outcomes import Code, Granted, Refused, Released
+from ipamd.core.asked import NOBODY, asked_of
+from ipamd.core.commands import Add, Claim, Del, PoolRequest, Release
+from ipamd.core.outcomes import Code, Done, Granted, Refused, Released
 from ipamd.core.ports import Snapshot, Unavailable
 from ipamd.errors import ApiError
+from ipamd.service.checks import Claimed, check
 from ipamd.service.exhaustion import Exhaustion
 from ipamd.service.pools import find
 from ipamd.service.proposer import Proposer, refusal, settled
@@ -19,18 +19,6 @@ from ipamd.service.reader import Reader
 from ipamd.service.request import At, Request
 
 _QUORUM_WAIT_S = 4.0
-
-
-@dataclass(frozen=True, slots=True)
-class Binding:
-    """What a CHECK says that a container has. `addresses` are those of its previous result."""
-
-    requests: tuple[PoolRequest, ...]
-    node: str
-    cni_network: str
-    container_id: str
-    ifname: str
-    addresses: frozenset[Address]
 
 
 class Allocation:
@@ -55,11 +43,18 @@ class Allocation:
         """Release a reservation through the API. Raises ApiError, Unavailable."""
         return await self._proposer.carry_out(command, request, Released)
 
-    async def check(self, binding: Binding, request: Request) -> int:
-        """The index at which a container holds what it thinks. Raises ApiError where it does not, Unavailable."""
-        found = await self._reader.read(lambda snapshot: _mismatch(snapshot, binding), request)
-        if found.value is not None:
-            raise ApiError("reservation_not_found", found.value)
+    async def check(self, claimed: Claimed, request: Request) -> int:
+        """The index at which a container holds what it thinks. Raises ApiError where it does not, Unavailable.
+
+        What an import left open of it is filled in; the answer does not depend on whether that succeeds.
+        """
+        found = await self._reader.read(lambda snapshot: check(snapshot, claimed), request)
+        if found.value.mismatch is not None:
+            raise ApiError("reservation_not_found", found.value.mismatch)
+        if found.value.opened:
+            known = Claim(request.origin, found.value.opened, claimed.ifname, claimed.node, claimed.cni_network)
+            with contextlib.suppress(Unavailable):
+                await self._proposer.carry_out(known, request, Done)
         return found.index
 
     async def families(self, requests: Sequence[PoolRequest], request: Request) -> list[int]:
@@ -91,31 +86,3 @@ def _families_of(snapshot: Snapshot, request: PoolRequest) -> list[int]:
 def _unserved(snapshot: Snapshot, requests: Sequence[PoolRequest]) -> str | None:
     asks = (asked_of(snapshot, request, NOBODY) for request in requests)
     return next((asked.detail for asked in asks if isinstance(asked, Refused)), None)
-
-
-def _mismatch(snapshot: Snapshot, binding: Binding) -> str | None:
-    """The first thing that differs from what a container thinks, as a sentence."""
-    who = f"interface {binding.ifname} of container {binding.container_id}"
-    mine = [
-        one
-        for one in snapshot.attachments_of_container(binding.container_id, binding.ifname)
-        if one.owner is not None and _is_same(one.owner, binding)
-    ]
-    for request in binding.requests:
-        pools = {pool.id: pool.name for pool in pools_of(snapshot, request)}
-        if not pools:
-            return f"there is no pool {request.pool}"
-        held = next((one for one in mine if one.pool_id in pools), None)
-        if held is None:
-            where = f"for CNI network {binding.cni_network} on node {binding.node}"
-            return f"{who} holds nothing in pool {' or '.join(pools.values())} {where}"
-        name = pools[held.pool_id]
-        for one in snapshot.assigned(held.id):
-            if one.address not in binding.addresses:
-                return f"{who} holds {one.address} in pool {name}, which prevResult does not name"
-    return None
-
-
-def _is_same(owner: Owner, binding: Binding) -> bool:
-    """What an import did not know (None) matches anything."""
-    return owner.node in (None, binding.node) and owner.cni_network in (None, binding.cni_network)

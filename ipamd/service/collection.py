@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ipamd.core.commands import Binding, CallStart, Reclaim, ReclaimCause
+from ipamd.core.imports import is_open_ifname
 from ipamd.core.model import Attachment, Owner
 from ipamd.core.outcomes import LetGo, Released
 from ipamd.core.ports import Snapshot
@@ -67,7 +68,7 @@ class Collection:
         owner = attachment.owner
         if owner is None or owner.cni_network != sweep.cni_network:
             return False
-        if (owner.container_id, attachment.ifname) in sweep.valid:
+        if _names(sweep, owner.container_id, attachment.ifname):
             return False
         return not (sweep.local and self._seen_alive(owner))
 
@@ -98,6 +99,13 @@ class Collection:
             if not chunk and not done.value.items:
                 break
         return At(index, tuple(freed))
+
+
+def _names(sweep: Sweep, container_id: str | None, ifname: str) -> bool:
+    """Whether a GC names an attachment; one whose interface an import did not know, by its container."""
+    if is_open_ifname(ifname):
+        return any(container_id == one for one, _ in sweep.valid)
+    return (container_id, ifname) in sweep.valid
 
 
 def _chunks(bindings: Sequence[Binding]) -> Iterator[tuple[Binding, ...]]:

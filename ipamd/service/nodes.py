@@ -33,15 +33,26 @@ class ShownNode(NamedTuple):
     attachments: tuple[NodeAttachment, ...]
 
 
+class NodesPage(NamedTuple):
+    """Part of the list of nodes, and how many interfaces of the whole cluster are bound on none that is known."""
+
+    page: Page[NodeRow]
+    unclaimed: int
+
+
 class Nodes:
     """The use cases of nodes."""
 
     def __init__(self, proposer: Proposer, reader: Reader, collection: Collection, facts: Facts) -> None:
         self._proposer, self._reader, self._collection, self._facts = proposer, reader, collection, facts
 
-    async def page(self, after: str, limit: int, request: Request) -> At[Page[NodeRow]]:
+    async def page(self, after: str, limit: int, request: Request) -> At[NodesPage]:
         """Up to `limit` nodes with names above `after`, by name. Raises Unavailable."""
-        return await self._reader.read(lambda snapshot: page_of(list(snapshot.nodes(after, limit + 1)), limit), request)
+
+        def look(snapshot: Snapshot) -> NodesPage:
+            return NodesPage(page_of(list(snapshot.nodes(after, limit + 1)), limit), snapshot.unclaimed())
+
+        return await self._reader.read(look, request)
 
     async def get(self, name: str, request: Request) -> At[ShownNode]:
         """One node. Raises ApiError, Unavailable."""

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from ipamd.core.commands import Command, encode_command
 from ipamd.core.entries import KEEP_KEYED_MS, MAX_ITEM_BYTES, OP_BYTES, Item
+from ipamd.core.imports import known_ifname
 from ipamd.core.outcomes import Outcome, Refused
 from ipamd.core.ports import Answer, Log, Unavailable
 from ipamd.errors import ApiError
@@ -74,6 +75,7 @@ def refusal(refused: Refused, detail: str | None = None, ranges: Sequence[str] =
         extra["ranges"] = list(ranges)
     if refused.stranded:
         extra["stranded"] = [
-            {"pod_ref": one.pod_ref, "ifname": one.ifname, "address": str(one.address)} for one in refused.stranded
+            {"pod_ref": one.pod_ref, "ifname": known_ifname(one.ifname), "address": str(one.address)}
+            for one in refused.stranded
         ]
     return ApiError(refused.code.value, detail or refused.detail, **extra)

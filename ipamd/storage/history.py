@@ -9,6 +9,7 @@ from typing import Final
 from sqlalchemy import ColumnElement, literal_column
 
 from ipamd.core.addresses import Address, to_blob
+from ipamd.core.imports import known_ifname
 from ipamd.core.model import Event, EventKind
 from ipamd.core.ports import HistoryRow
 from ipamd.storage.compiled import LARGEST, sql, value
@@ -100,4 +101,13 @@ def _holder_without_events(view: SqliteView, space: str, address: Address) -> It
     pool = attachment and view.pool_by_id(attachment.pool_id)
     if attachment and reservation and pool:
         node = attachment.owner.node if attachment.owner else None
-        yield HistoryRow(pool.name, reservation.pod_ref, attachment.ifname, node, reservation.created_ms, None, 0, None)
+        yield HistoryRow(
+            pool.name,
+            reservation.pod_ref,
+            known_ifname(attachment.ifname) or "",
+            node,
+            reservation.created_ms,
+            None,
+            0,
+            None,
+        )

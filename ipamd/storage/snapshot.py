@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Final
 
-from sqlalchemy import func, select
+from sqlalchemy import func, literal_column, select
 
 from ipamd.core.addresses import Address
 from ipamd.core.intervals import Spans
@@ -37,6 +37,11 @@ _POOLS: Final = sql(
 _EVENTS: Final = sql(events.select().where(events.c.id > value("after")).order_by(events.c.id).limit(value("limit")))
 _NODES: Final = sql(nodes.select().where(nodes.c.name > value("after")).order_by(nodes.c.name).limit(value("limit")))
 _BOUND: Final = sql(select(func.count()).select_from(attachments).where(attachments.c.node == value("node")))
+_UNCLAIMED: Final = sql(
+    select(func.count())
+    .select_from(attachments)
+    .where(attachments.c.bound == literal_column("1"), attachments.c.node.is_(None))
+)
 _TOKENS: Final = sql(tokens.select().order_by(tokens.c.id))
 
 KEPT_READERS: Final = 8
@@ -76,6 +81,9 @@ class SqliteSnapshot(SqliteView):
     def nodes(self, after: str, limit: int) -> Sequence[NodeRow]:
         rows = self.connection.execute(_NODES, (after, limit)).fetchall()
         return [self._node_row(to_node(row)) for row in rows]
+
+    def unclaimed(self) -> int:
+        return int(self.connection.execute(_UNCLAIMED).fetchone()[0])
 
     def tokens(self) -> Sequence[Token]:
         return [to_token(row) for row in self.connection.execute(_TOKENS)]

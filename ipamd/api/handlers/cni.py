@@ -24,8 +24,8 @@ from ipamd.cni.result import check_room, render_result
 from ipamd.core.commands import Add, Del
 from ipamd.core.model import Owner
 from ipamd.service import Services
-from ipamd.service.allocation import Binding
 from ipamd.service.calls import CallRecord
+from ipamd.service.checks import Claimed
 from ipamd.service.collection import Sweep
 from ipamd.service.request import At, Request
 
@@ -135,8 +135,8 @@ async def _delete(who: _Caller, call: DelCall) -> At[bytes]:
 
 
 async def _check(who: _Caller, call: CheckCall) -> At[bytes]:
-    binding = Binding(call.requests, call.node, call.cni_network, call.container_id, call.ifname, call.previous)
-    return At(await who.services.allocation.check(binding, who.request), b"")
+    claimed = Claimed(call.requests, call.node, call.cni_network, call.container_id, call.ifname, call.previous)
+    return At(await who.services.allocation.check(claimed, who.request), b"")
 
 
 async def _gc(who: _Caller, call: GcCall) -> At[bytes]:

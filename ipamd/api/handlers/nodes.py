@@ -7,16 +7,18 @@ from typing import Any
 from ipamd.api.exchange import Exchange, Reply, checked, listed
 from ipamd.api.query import decode_cursor
 from ipamd.api.schema.common import ListQuery, ReadQuery, let_go
-from ipamd.api.schema.nodes import NodeReleasedShown, RenameBody, RenamedShown, show, show_detail
+from ipamd.api.schema.nodes import NodeReleasedShown, RenameBody, RenamedShown, show, show_detail, show_list
 from ipamd.core.names import check_node
+from ipamd.service.request import At
 
 
 async def list_nodes(exchange: Exchange[None, ListQuery]) -> Reply:
     """All nodes, by name."""
     query = exchange.query
     (after,) = decode_cursor(query.cursor, tuple[str]) if query.cursor else ("",)
-    page = await exchange.services.nodes.page(after, query.limit, exchange.request)
-    return listed(page, show, lambda row: (row.node.name,))
+    found = await exchange.services.nodes.page(after, query.limit, exchange.request)
+    reply = listed(At(found.index, found.value.page), show, lambda row: (row.node.name,))
+    return Reply(found.index, show_list(reply.value, found.value.unclaimed))
 
 
 async def get(exchange: Exchange[None, ReadQuery]) -> Reply:

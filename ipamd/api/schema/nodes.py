@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ipamd.api.schema.common import Given, LetGoShown, Shown, when
+from ipamd.api.schema.common import Given, Items, LetGoShown, Shown, when
+from ipamd.core.imports import known_ifname
 from ipamd.core.ports import NodeRow
 from ipamd.service.nodes import NodeAttachment, ShownNode
 
@@ -22,6 +23,14 @@ class NodeShown(Shown):
     bound: int
 
 
+class NodesShown(Shown):
+    """The list of nodes. `unclaimed`: how many interfaces an import brought that no node has claimed yet."""
+
+    items: tuple[NodeShown, ...]
+    next: str | None
+    unclaimed: int
+
+
 class BootShown(Shown):
     """A boot of a node, in the order first seen."""
 
@@ -35,7 +44,7 @@ class NodeAttachmentShown(Shown):
 
     pool: str
     pod_ref: str
-    ifname: str
+    ifname: str | None
     cni_network: str | None
     container_id: str | None
     netns: str | None
@@ -74,6 +83,11 @@ def show(row: NodeRow) -> NodeShown:
     return NodeShown(name=row.node.name, since=when(row.node.since_ms), boots=len(row.boots), bound=row.bound)
 
 
+def show_list(items: Items[NodeShown], unclaimed: int) -> NodesShown:
+    """A part of the list."""
+    return NodesShown(items=items.items, next=items.next, unclaimed=unclaimed)
+
+
 def show_detail(shown: ShownNode) -> NodeDetailShown:
     """One node."""
     return NodeDetailShown(
@@ -90,7 +104,7 @@ def _attachment(one: NodeAttachment) -> NodeAttachmentShown:
     return NodeAttachmentShown(
         pool=one.pool,
         pod_ref=one.pod_ref,
-        ifname=attachment.ifname,
+        ifname=known_ifname(attachment.ifname),
         cni_network=owner.cni_network if owner else None,
         container_id=owner.container_id if owner else None,
         netns=owner.netns if owner else None,
