@@ -204,6 +204,14 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         "POST",
+        "/v1/nodes/release-unclaimed",
+        nodes.release_unclaimed,
+        "Free what an import brought and no node has claimed",
+        _OPERATOR,
+        answer=_N.NodeReleasedShown,
+    ),
+    Route(
+        "POST",
         "/v1/nodes/{node}/rename",
         nodes.rename,
         "Give a node another name",

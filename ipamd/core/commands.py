@@ -99,6 +99,9 @@ class ReclaimCause(StrEnum):
 
     GC = "gc"
     NODE_RELEASE = "node_release"
+    UNCLAIMED = "unclaimed"
+    """What an import brought and no node has claimed: a binding that has a node by now is none of it."""
+
     POOL_DELETE = "pool_delete"
     """Frees for good, what is held or pinned too."""
 

@@ -374,8 +374,11 @@ class Snapshot(View, Protocol):
     def nodes(self, after: str, limit: int) -> Sequence[NodeRow]:
         """Up to `limit` nodes with names above `after`, by name."""
 
-    def unclaimed(self) -> int:
+    def unclaimed_count(self) -> int:
         """How many attachments are bound on no node that is known: an import brought them, and nobody came since."""
+
+    def unclaimed(self, after_id: int, limit: int) -> Sequence[Attachment]:
+        """Up to `limit` of them, by id, with ids above `after_id`."""
 
     def tokens(self) -> Sequence[Token]:
         """All tokens, by id."""

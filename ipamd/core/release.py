@@ -107,6 +107,8 @@ def reclaim(draft: Draft, command: Reclaim) -> Outcome:
         owner = attachment.owner
         if command.node is not None and (owner is None or owner.node != command.node):
             continue
+        if command.cause is ReclaimCause.UNCLAIMED and (owner is None or owner.node is not None):
+            continue
         if start is None or attachment.start <= start:
             current.append(attachment)
     stale = len(current) < len(bindings)

@@ -52,6 +52,10 @@ class Collection:
         reclaim = Reclaim(request.origin, ReclaimCause.NODE_RELEASE, node, ())
         return await self._reclaim(reclaim, lambda snapshot: attachments_of_node(snapshot, node), request)
 
+    async def release_unclaimed(self, request: Request) -> At[tuple[LetGo, ...]]:
+        """Free what an import brought and no node has claimed. Raises ApiError, Unavailable."""
+        return await self._reclaim(Reclaim(request.origin, ReclaimCause.UNCLAIMED, None, ()), _unclaimed, request)
+
     async def empty_pool(self, name: str, request: Request) -> At[tuple[LetGo, ...]]:
         """Free all that a pool gave, what is held or pinned too. Raises ApiError, Unavailable."""
 
@@ -115,6 +119,14 @@ def _chunks(bindings: Sequence[Binding]) -> Iterator[tuple[Binding, ...]]:
 
 def _bindings(attachments: Iterable[Attachment]) -> list[Binding]:
     return [Binding(one.id, one.generation) for one in attachments]
+
+
+def _unclaimed(snapshot: Snapshot) -> Iterator[Attachment]:
+    """All attachments that are bound on no node that is known, by id."""
+    after = 0
+    while batch := snapshot.unclaimed(after, CHUNK):
+        yield from batch
+        after = batch[-1].id
 
 
 def attachments_of_node(

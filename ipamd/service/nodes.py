@@ -50,7 +50,7 @@ class Nodes:
         """Up to `limit` nodes with names above `after`, by name. Raises Unavailable."""
 
         def look(snapshot: Snapshot) -> NodesPage:
-            return NodesPage(page_of(list(snapshot.nodes(after, limit + 1)), limit), snapshot.unclaimed())
+            return NodesPage(page_of(list(snapshot.nodes(after, limit + 1)), limit), snapshot.unclaimed_count())
 
         return await self._reader.read(look, request)
 
@@ -62,6 +62,10 @@ class Nodes:
         """Free all that is bound on a node; nothing is no error, an unknown name is. Raises ApiError, Unavailable."""
         await self.get(name, request)
         return await self._collection.release_node(name, request)
+
+    async def release_unclaimed(self, request: Request) -> At[tuple[LetGo, ...]]:
+        """Free what an import brought and no node has claimed. Raises ApiError, Unavailable."""
+        return await self._collection.release_unclaimed(request)
 
     async def rename(self, name: str, to: str, request: Request) -> At[Done]:
         """Give a node another name, with all that it holds. Raises ApiError, Unavailable.

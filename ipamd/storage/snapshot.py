@@ -14,7 +14,7 @@ from sqlalchemy import func, literal_column, select
 
 from ipamd.core.addresses import Address
 from ipamd.core.intervals import Spans
-from ipamd.core.model import Event, Node, Pool, Token
+from ipamd.core.model import Attachment, Event, Node, Pool, Token
 from ipamd.core.ports import FamilyCounts, HistoryRow, NodeRow, ReservationFilter, ReservationRow
 from ipamd.storage import statements as st
 from ipamd.storage.catalogue import Catalogue
@@ -23,7 +23,7 @@ from ipamd.storage.database import Database
 from ipamd.storage.errors import damage, is_damage
 from ipamd.storage.history import read_history
 from ipamd.storage.listing import list_reservations
-from ipamd.storage.rows import to_event, to_node, to_token
+from ipamd.storage.rows import to_attachment, to_event, to_node, to_token
 from ipamd.storage.tables import attachments, events, nodes, pools, tokens
 from ipamd.storage.usage import spent_counts, usable_spans
 from ipamd.storage.view import SqliteView
@@ -37,10 +37,13 @@ _POOLS: Final = sql(
 _EVENTS: Final = sql(events.select().where(events.c.id > value("after")).order_by(events.c.id).limit(value("limit")))
 _NODES: Final = sql(nodes.select().where(nodes.c.name > value("after")).order_by(nodes.c.name).limit(value("limit")))
 _BOUND: Final = sql(select(func.count()).select_from(attachments).where(attachments.c.node == value("node")))
+_is_unclaimed = (attachments.c.bound == literal_column("1")) & attachments.c.node.is_(None)
+_UNCLAIMED_COUNT: Final = sql(select(func.count()).select_from(attachments).where(_is_unclaimed))
 _UNCLAIMED: Final = sql(
-    select(func.count())
-    .select_from(attachments)
-    .where(attachments.c.bound == literal_column("1"), attachments.c.node.is_(None))
+    attachments.select()
+    .where(_is_unclaimed, attachments.c.id > value("after"))
+    .order_by(attachments.c.id)
+    .limit(value("limit"))
 )
 _TOKENS: Final = sql(tokens.select().order_by(tokens.c.id))
 
@@ -82,8 +85,11 @@ class SqliteSnapshot(SqliteView):
         rows = self.connection.execute(_NODES, (after, limit)).fetchall()
         return [self._node_row(to_node(row)) for row in rows]
 
-    def unclaimed(self) -> int:
-        return int(self.connection.execute(_UNCLAIMED).fetchone()[0])
+    def unclaimed_count(self) -> int:
+        return int(self.connection.execute(_UNCLAIMED_COUNT).fetchone()[0])
+
+    def unclaimed(self, after_id: int, limit: int) -> Sequence[Attachment]:
+        return [to_attachment(row) for row in self.connection.execute(_UNCLAIMED, (after_id, limit))]
 
     def tokens(self) -> Sequence[Token]:
         return [to_token(row) for row in self.connection.execute(_TOKENS)]

@@ -226,7 +226,7 @@ Index(None, attachments.c.container_id, sqlite_where=text("container_id IS NOT N
 Index(None, attachments.c.node, sqlite_where=text("node IS NOT NULL"))
 Index(None, attachments.c.hold_until_log_ms, sqlite_where=text("hold_until_log_ms >= 0"))
 Index("ix_attachments_held", attachments.c.pool_id, attachments.c.reservation_id, sqlite_where=text("bound = 0"))
-Index("ix_attachments_unclaimed", attachments.c.pool_id, sqlite_where=text("bound = 1 AND node IS NULL"))
+Index("ix_attachments_unclaimed", attachments.c.id, sqlite_where=text("bound = 1 AND node IS NULL"))
 Index("ix_attachments_suspect", attachments.c.pool_id, attachments.c.reservation_id, sqlite_where=text("suspect = 1"))
 
 addresses = _table(

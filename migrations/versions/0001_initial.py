@@ -351,7 +351,7 @@ INDEXES = (
     "CREATE INDEX ix_attachments_hold_until_log_ms ON attachments (hold_until_log_ms) WHERE hold_until_log_ms >= 0",
     "CREATE INDEX ix_attachments_node ON attachments (node) WHERE node IS NOT NULL",
     "CREATE INDEX ix_attachments_suspect ON attachments (pool_id, reservation_id) WHERE suspect = 1",
-    "CREATE INDEX ix_attachments_unclaimed ON attachments (pool_id) WHERE bound = 1 AND node IS NULL",
+    "CREATE INDEX ix_attachments_unclaimed ON attachments (id) WHERE bound = 1 AND node IS NULL",
     "CREATE INDEX ix_addresses_attachment_id_position ON addresses (attachment_id, position)",
 )
 

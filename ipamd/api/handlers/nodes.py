@@ -36,6 +36,12 @@ async def release(exchange: Exchange[Any, Any]) -> Reply:
     return Reply(done.index, NodeReleasedShown(node=name, released=len(done.value), items=let_go(done.value)))
 
 
+async def release_unclaimed(exchange: Exchange[Any, Any]) -> Reply:
+    """Free what an import brought and no node has claimed."""
+    done = await exchange.services.nodes.release_unclaimed(exchange.request)
+    return Reply(done.index, NodeReleasedShown(node=None, released=len(done.value), items=let_go(done.value)))
+
+
 async def rename(exchange: Exchange[RenameBody, Any]) -> Reply:
     """Give a node another name."""
     to = checked(check_node, exchange.body.to)

@@ -65,9 +65,9 @@ class NodeDetailShown(Shown):
 
 
 class NodeReleasedShown(Shown):
-    """What a node held and has let go; `released` counts the interfaces."""
+    """What a node held and has let go; `released` counts the interfaces. `node` null: what no node had claimed."""
 
-    node: str
+    node: str | None
     released: int
     items: tuple[LetGoShown, ...]
 
