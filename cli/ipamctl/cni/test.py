@@ -15,7 +15,7 @@ from ipamctl.render import columns, fields
 from ipamctl.session import Session, Verb
 
 _HEAD = ("dialect", "cni_network", "cni_version", "pod_ref", "ifname", "requested", "granted", "code", "detail")
-_TITLES = ("POOL", "SPACE", "ORIGIN", "ADDRESSES", "SUBNET", "FIRST", "LAST", "EXCLUDE", "GATEWAY", "VERDICT")
+_TITLES = ("POOL", "SPACE", "ORIGIN", "ADDRESSES", "SUBNET", "EXCLUDE", "GATEWAY", "VERDICT")
 
 
 @click.command(cls=Verb)
@@ -41,7 +41,7 @@ def test(context: click.Context, /, conf: Path, args: str | None, ifname: str | 
 
 
 def _tables(answer: Mapping[str, Any]) -> str:
-    parts = [fields([(name, answer[name]) for name in _HEAD if answer[name] is not None])]
+    parts = [fields([(name, answer[name]) for name in _HEAD if answer[name] not in (None, "", [])])]
     if answer["pools"]:
         parts.append(columns(_TITLES, [row for pool in answer["pools"] for row in _rows(pool)]))
     if answer["result"] is not None:
@@ -50,8 +50,8 @@ def _tables(answer: Mapping[str, Any]) -> str:
 
 
 def _rows(pool: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
-    """A row for each range; what is the pool's own stands in the first."""
+    """A row for each range, whose verdict begins with its bounds; what is the pool's own stands in the first."""
     own: tuple[Any, ...] = (pool["pool"], pool["space"], pool["origin"], pool["addresses"])
     for one in pool["ranges"]:
-        yield (*own, *(one[key] for key in ("subnet", "first", "last", "exclude", "gateway", "verdict")))
+        yield (*own, *(one[key] for key in ("subnet", "exclude", "gateway", "verdict")))
         own = ("", "", "", "")
