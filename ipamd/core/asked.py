@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ipamd.core.addresses import Address
@@ -113,7 +113,7 @@ def _spared(asked: Asked, request: PoolRequest) -> Asked:
     """Without the first host of each range that has no gateway, where a bridge takes that address itself."""
     if not request.spare_first_hosts:
         return asked
-    hosts = tuple(dict.fromkeys(_first_hosts(one for ranges in asked.sets for one in ranges)))
+    hosts = tuple(dict.fromkeys(first_hosts(one for ranges in asked.sets for one in ranges)))
     holes = {family: tuple(Span(it.value, it.value) for it in hosts if it.family == family) for family in (4, 6)}
     sets = tuple(
         tuple(replace(one, excludes=one.excludes + holes[one.family]) for one in ranges) for ranges in asked.sets
@@ -121,8 +121,8 @@ def _spared(asked: Asked, request: PoolRequest) -> Asked:
     return replace(asked, sets=sets, first_hosts=hosts)
 
 
-def _first_hosts(ranges: Iterable[Range]) -> Iterable[Address]:
-    """The addresses after the network addresses, which is what the bridge plugin takes; a /32 has none."""
+def first_hosts(ranges: Iterable[Range]) -> Iterator[Address]:
+    """What the bridge plugin takes where a range has no gateway: the one after the network address; a /32 has none."""
     for one in ranges:
         if one.gateway is None and one.subnet.value < one.subnet.last:
             yield Address(one.family, one.subnet.value + 1)

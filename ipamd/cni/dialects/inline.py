@@ -6,14 +6,15 @@ since whereabouts and host-local take it as it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ipamd.cni import config
 from ipamd.cni.config import Json
 from ipamd.cni.errors import BAD_CONFIG, CniError
 from ipamd.cni.overrides import Overrides
-from ipamd.core.addresses import Address, AddressError, parse_address
+from ipamd.core.addresses import Address, AddressError, Network, parse_address
+from ipamd.core.asked import first_hosts
 from ipamd.core.commands import PoolRequest
 from ipamd.core.definition import DefinitionError, RangeKeys, RangeText, read_range, refuse_overlaps
 from ipamd.core.inline import InlinePool, Limits, inline_name, separate_name
@@ -78,9 +79,9 @@ def make_requests(sets: Sequence[Sequence[Written]], space: str, conf: Json, *, 
         most = f"{MAX_POOLS} addresses out of {MAX_RANGES} ranges"
         raise CniError(BAD_CONFIG, f"ipam asks for {len(sets)} addresses out of {sum(map(len, sets))}; at most {most}")
     _refuse_overlaps(one.range for inner in sets for one in inner)
-    gateways = [one.gateway for inner in sets for one in inner if one.gateway is not None]
     spare = takes_first_host(conf)
-    requests = [_request([_limits(one, gateways) for one in inner], space, spare, separate=separate) for inner in sets]
+    routers = [router for inner in sets for one in inner for router in _routers(one, spare)]
+    requests = [_request([_limits(one, routers) for one in inner], space, spare, separate=separate) for inner in sets]
     names = [request.pool for request in requests]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
@@ -106,13 +107,32 @@ def _request(limits: Sequence[Limits], space: str, spare: bool, *, separate: boo
     return PoolRequest(name, inline, spare)
 
 
-def _limits(one: Written, gateways: Iterable[Address]) -> Limits:
-    """What a range allows: no gateway of the whole configuration is given."""
+class _Router(NamedTuple):
+    """An address that a router has. `named`: it is the gateway of a range, else what a bridge takes in the subnet."""
+
+    subnet: Network
+    address: Address
+    named: bool
+
+    def is_of(self, one: Written) -> bool:
+        """Whether it is the router of a range itself, which the core leaves out where it has to."""
+        return self.address == one.gateway if self.named else self.subnet == one.range.subnet
+
+
+def _routers(one: Written, spare: bool) -> Iterator[_Router]:
+    if one.gateway is not None:
+        yield _Router(one.range.subnet, one.gateway, named=True)
+    elif spare:
+        yield from (_Router(one.range.subnet, host, named=False) for host in first_hosts([one.range]))
+
+
+def _limits(one: Written, routers: Iterable[_Router]) -> Limits:
+    """What a range allows: no router of another range of the configuration is given."""
     it = one.range
-    others = (Span(other.value, other.value) for other in gateways if other.family == it.family)
-    own = None if one.gateway is None else one.gateway.value
-    excludes = normalise([*it.excludes, *(span for span in others if span.first != own)])
-    return Limits(it.subnet, it.first, it.last, intersect(excludes, (Span(it.first, it.last),)), own)
+    others = [router.address for router in routers if not router.is_of(one)]
+    holes = normalise([*it.excludes, *(Span(at.value, at.value) for at in others if at.family == it.family)])
+    gateway = None if one.gateway is None else one.gateway.value
+    return Limits(it.subnet, it.first, it.last, intersect(holes, (Span(it.first, it.last),)), gateway)
 
 
 def _refuse_overlaps(ranges: Iterable[Range]) -> None:
