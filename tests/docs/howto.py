@@ -72,16 +72,19 @@ def blocks(page: Path) -> list[Block]:
     return found
 
 
-def run(page: Path, tail: str = "") -> list[Done]:
-    """Run the blocks of a page, up to the first that fails; `tail` is one more, which the page does not have."""
+def run(page: Path, tail: str = "", hosts: Path = HOSTS) -> list[Done]:
+    """Run the blocks of a page, up to the first that fails; `tail` is one more, which the page does not have.
+
+    `hosts` has what makes the host: host.sh, then one named after the page, and a folder bin.
+    """
     todo = [*blocks(page), *([Block(0, tail)] if tail else [])]
     environment = {
         "HOME": "/root",
         "LANG": "C.UTF-8",
         "ROOT": str(ROOT),
-        "HOSTS": str(HOSTS),
+        "HOSTS": str(hosts),
         "PAGE": str(page.resolve()),
-        "PATH": f"{HOSTS / 'bin'}:{Path(sys.executable).parent}:/usr/sbin:/usr/bin:/sbin:/bin",
+        "PATH": f"{hosts / 'bin'}:{Path(sys.executable).parent}:/usr/sbin:/usr/bin:/sbin:/bin",
         "CNI_BIN": os.environ.get("CNI_BIN", "/usr/lib/cni"),
     }
     ended = subprocess.run(
@@ -96,7 +99,7 @@ def run(page: Path, tail: str = "") -> list[Done]:
             "--mount-proc",
             "bash",
             "-c",
-            _script(page, todo),
+            _script(page, hosts, todo),
         ],
         env=environment,
         stdin=subprocess.DEVNULL,
@@ -109,9 +112,9 @@ def run(page: Path, tail: str = "") -> list[Done]:
     return list(_results(todo, ended.stdout, ended.returncode))
 
 
-def _script(page: Path, todo: list[Block]) -> str:
+def _script(page: Path, hosts: Path, todo: list[Block]) -> str:
     """The host is made; then each block says by a line where its output begins."""
-    made = (HOSTS / "host.sh").read_text() + (HOSTS / f"{page.stem}.sh").read_text()
+    made = (hosts / "host.sh").read_text() + (hosts / f"{page.stem}.sh").read_text()
     marked = "".join(f'echo "{_MARK} {number}"\n{block.script}' for number, block in enumerate(todo))
     return f"set -euo pipefail\n{made}\ncd ~\n{marked}"
 

@@ -34,6 +34,8 @@ def test_from_host_local() -> None:
     assert followed("from-host-local").output.splitlines() == [
         "DEL 4be1 eth0 ",
         "ADD d00d eth0 10.88.1.5/24 ",
+        "_/node-1/77aa eth0 77aa 10.88.1.3/24",
+        "_/node-1/9c02 eth0 9c02 10.88.1.4/24",
         "default/web-1 eth0 d00d 10.88.1.5/24",
     ]
 
@@ -57,17 +59,17 @@ def test_what_is_typed_is_marked_as_such(name: str) -> None:
     assert len(blocks(HOWTO / f"{name}.md")) == fences.count("```sh")
 
 
-def page(tmp_path: Path, text: str) -> Path:
-    """A page of its own, for the host of another one."""
-    made = tmp_path / "from-whereabouts.md"
-    made.write_text(f"```yaml\nspec: {{}}\n```\n{text}")
-    return made
+def told(tmp_path: Path, text: str) -> list[Done]:
+    """Run a page on a host with nothing on it."""
+    (tmp_path / "page.md").write_text(text)
+    for name in ("host.sh", "page.sh"):
+        (tmp_path / name).touch()
+    return run(tmp_path / "page.md", hosts=tmp_path)
 
 
 def test_a_block_that_fails_is_told_and_ends_the_page(tmp_path: Path) -> None:
-    first, second, third = run(
-        page(tmp_path, "```sh\necho one\n```\n```sh\nfalse\necho two\n```\n```sh\necho 3\n```\n")
-    )
+    text = "```sh\necho one\n```\n```sh\nfalse\necho two\n```\n```sh\necho 3\n```\n"
+    first, second, third = told(tmp_path, text)
     assert (first.status, first.output) == (0, "one\n")
     assert (second.status, second.output) == (1, "")
     assert third.status is None
@@ -75,5 +77,5 @@ def test_a_block_that_fails_is_told_and_ends_the_page(tmp_path: Path) -> None:
 
 def test_a_line_that_is_not_printed_is_told(tmp_path: Path) -> None:
     text = "```sh\necho 'a   b'\necho c d\n```\n```output\na b\n{}\n```\n"
-    assert run(page(tmp_path, text.format("c ...")))[0].missing is None
-    assert run(page(tmp_path, text.format("d")))[0].missing == "d"
+    assert told(tmp_path, text.format("c ..."))[0].missing is None
+    assert told(tmp_path, text.format("d"))[0].missing == "d"
