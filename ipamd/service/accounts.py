@@ -11,8 +11,8 @@ from ipamd.core.model import Pool, Range, RangeSet
 from ipamd.core.ports import FamilyCounts, Snapshot
 from ipamd.core.requested import reason_not_given
 
-_TOLD = 6
-"""So many ranges have a clause of their own in a sentence; the others are summed up."""
+_TOLD_CHARS = 600
+"""So much of a sentence the clauses of single ranges may take; the other ranges are summed up."""
 
 
 class RangeAccount(NamedTuple):
@@ -94,11 +94,15 @@ def excluded_of(one: Range) -> Spans:
 
 def clauses(found: Sequence[RangeAccount]) -> list[str]:
     """A clause for each of the ranges; of very many only the first have their own."""
-    told = found if len(found) <= _TOLD + 1 else found[:_TOLD]
-    rest = found[len(told) :]
-    spoken = [account.verdict for account in told]
+    spoken, left = list[str](), _TOLD_CHARS
+    for account in found:
+        left -= len(account.verdict)
+        if left < 0 and spoken:
+            break
+        spoken.append(account.verdict)
+    rest = found[len(spoken) :]
     if rest:
-        spoken.append(f"{len(rest)} more ranges: {', '.join(_joined(map(_numbers, rest)))}")
+        spoken.append(f"{len(rest)} more: {', '.join(_joined(map(_numbers, rest)))}")
     return spoken
 
 

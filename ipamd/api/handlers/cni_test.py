@@ -69,6 +69,8 @@ def _notes(call: AddCall, rehearsed: Rehearsed, exchange: Exchange[CniTestBody, 
     for one in rehearsed.pools:
         if not one.asked.is_made:
             yield f"pool {one.asked.pool.name} does not exist yet: the first ADD makes it"
+        for host in one.asked.first_hosts:
+            yield f"{host} is not handed out: the bridge takes the first host where a range has no gateway"
     if call.resolv_conf is not None and not exchange.caller.local:
         yield f"{call.resolv_conf} was not read: ask on the node itself to see the dns of the result"
 

@@ -9,11 +9,14 @@ ip link set lo up
 hostname node-1
 mkdir -p /opt/cni/bin /etc/cni/net.d /var/lib/cni
 ipamd serve --node-name node-1 >/run/ipamd.log 2>&1 &
-for _ in $(seq 200); do
-    curl -fs -o /dev/null http://127.0.0.1:7480/readyz && break
+is_ready() {
+    (exec 3<>/dev/tcp/127.0.0.1/7480 && printf 'GET /readyz HTTP/1.0\r\n\r\n' >&3 && grep -q '^HTTP/1.. 200' <&3) 2>/dev/null
+}
+for _ in $(seq 300); do
+    is_ready && break
     sleep 0.1
 done
-[ -S /run/ipamd/cni.sock ] || { cat /run/ipamd.log; exit 1; }
+is_ready || { cat /run/ipamd.log; exit 1; }
 ipamctl cni install >/dev/null
 # page_block KIND: what the page shows in its first block of that kind.
 page_block() {
