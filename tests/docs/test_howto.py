@@ -40,6 +40,55 @@ def test_from_host_local() -> None:
     ]
 
 
+def test_what_the_page_of_host_local_says_beside(tmp_path: Path) -> None:
+    """The other ways that it names: nodes that share a subnet, spaces, and runtimes that replay the ADD."""
+    page = tmp_path / "from-host-local.md"
+    page.write_text((HOWTO / page.name).read_text().partition("```sh")[0] + BESIDE)
+    for one in run(page):
+        assert (one.status, one.missing) == (0, None), one.output
+
+
+BESIDE = """
+```sh
+pods=/etc/cni/net.d/10-pods.conflist
+ipamctl import host-local /var/lib/cni/networks --conf $pods
+ipamctl node list
+```
+```output
+10.88.1.0-24  default  yes  3  0  0
+unclaimed  3  -  -
+```
+Another node has given 10.88.1.2 too:
+```sh
+mkdir -p other/pods
+printf 'c0ffee\\r\\neth0' > other/pods/10.88.1.2
+! ipamctl import host-local other --node node-2 --conf $pods
+```
+```output
+ipamctl: pods/10.88.1.2: 10.88.1.2 is held by eth0 of _//4be1, container 4be1...
+```
+A space of its own; host-local does not mind the key:
+```sh
+sed -i 's/"type": "host-local"/"type": "host-local", "space": "node-2"/' $pods
+ipamctl import host-local other --node node-2 --conf $pods
+cni ADD $pods 5ad eth0
+```
+```output
+node-2-10.88.1.0-24  node-2  yes  1  0  0
+ADD 5ad eth0 10.88.1.5/24
+```
+The rest is nobody's:
+```sh
+ipamctl node release --unclaimed --yes
+ipamctl node list
+```
+```output
+released  3
+node-2 1 ...
+```
+"""
+
+
 def test_from_whereabouts() -> None:
     assert followed("from-whereabouts").output.splitlines() == [
         "ADD f00d net1 10.90.0.10/24 ",
