@@ -28,10 +28,11 @@ def weigh(view: View, destinations: Sequence[Destination], findings: Sequence[Fi
     places: dict[tuple[str, Address], str] = {}
     for finding in findings:
         destination = destinations[finding.pool]
-        first = places.setdefault((destination.pool.space, finding.address), finding.place)
-        if first is not finding.place:
-            yield _refused(f"is given away twice: {first}")
+        key = (destination.pool.space, finding.address)
+        if key in places:
+            yield _refused(f"is given away twice: {places[key]}")
             continue
+        places[key] = finding.place
         yield _weigh(view, destination, finding)
 
 

@@ -12,12 +12,14 @@ from ipamd.core.commands import (
     Binding,
     CallStart,
     ChangeSettings,
+    Claim,
     Command,
     CreatePool,
     Del,
     DropPool,
     DropToken,
     Expire,
+    FinishImport,
     ForgetNode,
     Found,
     LiftQuarantine,
@@ -29,7 +31,11 @@ from ipamd.core.commands import (
     RenameNode,
     ReplacePool,
     SetQuarantine,
+    StageImport,
 )
+from ipamd.core.imports import Finding
+from ipamd.core.inline import InlinePool, Limits, inline_name
+from ipamd.core.intervals import normalise
 from ipamd.core.model import Dns, Member, Owner, PoolDefinition, Role, Route, Settings, Strategy, Token
 from tests.core.world import ORIGIN, definition, range_of
 
@@ -97,7 +103,22 @@ def _call() -> st.SearchStrategy[CallStart | None]:
 _OWNERS = st.builds(
     Owner, CONTAINERS, st.none() | NODES, st.none() | st.just("k"), st.none() | st.just("/run/n"), st.just(None)
 )
-_REQUESTS = st.lists(POOLS, min_size=1, max_size=2, unique=True).map(lambda names: tuple(map(PoolRequest, names)))
+_LIMITS = st.sampled_from(
+    [Limits(one.subnet, one.first, one.last, normalise(one.excludes), one.gateway) for one in _RANGES[:6]]
+)
+_SOME_LIMITS = st.lists(_LIMITS, min_size=1, max_size=2).map(
+    lambda limits: tuple(one for one in limits if one.subnet.family == limits[0].subnet.family)
+)
+
+
+def _described(space: str, limits: tuple[Limits, ...], spare: bool) -> PoolRequest:
+    inline = InlinePool(space, limits)
+    return PoolRequest(inline_name(space, inline.subnets), inline, spare)
+
+
+_NAMED = st.builds(PoolRequest, POOLS, st.none(), st.sampled_from([False, False, True]))
+_REQUEST = _NAMED | _NAMED | st.builds(_described, SPACES, _SOME_LIMITS, st.booleans())
+_REQUESTS = st.lists(_REQUEST, min_size=1, max_size=2, unique=True).map(tuple)
 
 _FEW_ADDRESSES = st.lists(ADDRESSES, min_size=1, max_size=2, unique=True).map(tuple)
 
@@ -149,19 +170,55 @@ _SELDOM = st.one_of(
     st.builds(Found, st.just(ORIGIN), st.just("cluster"), _SETTINGS, st.just(_MEMBERS), st.none() | _TOKENS),
     st.just(Expire(ORIGIN)),
 )
+_OPEN_PODS = st.sampled_from(["t/a", "t/b", "t/c", "_/n1/c9", "_//c1", "_//c2"])
+_FINDINGS = st.builds(
+    Finding,
+    st.sampled_from([0, 1, 2, 3, 3, 3]),
+    ADDRESSES,
+    st.sampled_from(["somewhere", "elsewhere"]),
+    _OPEN_PODS,
+    st.none() | IFNAMES,
+    st.none() | CONTAINERS,
+    st.none() | NODES,
+    st.none() | st.just("k"),
+)
+_INLINE = InlinePool("default", (Limits(_RANGES[2].subnet, _RANGES[2].first, _RANGES[2].last),))
+_IMPORTED = (*(PoolRequest(name) for name in ("p", "q", "r")), PoolRequest("192.0.2.0-28", _INLINE))
+_STAGES = st.builds(
+    StageImport,
+    st.just(ORIGIN),
+    st.sampled_from(["i1", "i2"]),
+    st.sampled_from([0, 0, 0, 1]),
+    st.lists(_FINDINGS, min_size=1, max_size=2).map(tuple),
+)
+_FINISHES = st.builds(
+    FinishImport, st.just(ORIGIN), st.sampled_from(["i1", "i2"]), st.sampled_from([1, 1, 2]), st.just(_IMPORTED)
+)
+_CLAIMS = st.builds(Claim, st.just(ORIGIN), _BINDINGS, IFNAMES, NODES, st.none() | st.just("k"))
+_IMPORTS = st.one_of(_STAGES, _STAGES, _FINISHES, _FINISHES, _CLAIMS)
+_INLINE_ADDS = st.builds(
+    Add, st.just(ORIGIN), st.just((_IMPORTED[3],)), PODS, IFNAMES, _OWNERS, _call(), st.none(), st.just(())
+)
 _OFTEN = {0: _SELDOM, 1: RELEASES, 2: RECLAIMS, 3: st.builds(CreatePool, st.just(ORIGIN), definitions())}
-"""What one draw of twelve leads to; the rest are ADDs and DELs, without which nothing has an address."""
+_OFTEN |= {4: _IMPORTS, 5: _IMPORTS, 6: _INLINE_ADDS}
+"""What one draw of fourteen leads to; the rest are ADDs and DELs, without which nothing has an address."""
 
 
 @st.composite
 def _commands(draw: st.DrawFn) -> Command:
-    chance = draw(st.integers(0, 11))
-    command: Command = draw(_OFTEN.get(chance, ADDS if chance < 9 else DELS))
+    chance = draw(st.integers(0, 13))
+    command: Command = draw(_OFTEN.get(chance, ADDS if chance < 11 else DELS))
     return command
 
 
+_WHOLE_IMPORTS = st.builds(
+    lambda stage: (stage, FinishImport(ORIGIN, stage.import_id, stage.number + 1, _IMPORTED)), _STAGES
+)
+_FEW = st.lists(_commands(), min_size=1, max_size=3).map(tuple)
 STEPS = st.builds(
-    Step, st.sampled_from([0, 1, 1_000, 5_000, 70_000]), st.lists(_commands(), min_size=1, max_size=3).map(tuple)
+    Step,
+    st.sampled_from([0, 1, 1_000, 5_000, 70_000]),
+    st.integers(0, 7).flatmap(lambda chance: _FEW if chance else _WHOLE_IMPORTS),
 )
 BEGINNING = Step(
     1,
