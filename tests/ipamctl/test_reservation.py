@@ -133,7 +133,7 @@ def test_node_release_does_not_ask_when_told(ask, peer):
 
 
 def test_node_release_of_what_nobody_claimed_lists_that(ask, peer):
-    unclaimed = {**WEB_A["attachments"][0], "container_id": "c9", "node": None, "addresses": ["10.0.0.9/24"]}
+    unclaimed = {**ATTACHMENT, "container_id": "c9", "node": None, "addresses": ["10.0.0.9/24"]}
     imported = {**WEB_A, "pod_ref": "default/old", "attachments": [unclaimed]}
     peer.on("GET", "/v1/reservations", {"items": [WEB_A, imported], "next": None})
     peer.on("POST", "/v1/nodes/release-unclaimed", {"node": None, "released": 1})

@@ -56,7 +56,7 @@ def test_every_verb_of_the_reference_is_there():
         *(f"node {verb}" for verb in ("list", "show", "calls", "release", "rename", "forget")),
         *(f"token {verb}" for verb in ("create", "list", "revoke")),
         *("who", "why", "events", "completion", "settings show", "settings set"),
-        *("cni install", "cni test"),
+        *("cni install", "cni test", "import whereabouts", "import host-local"),
         *(f"cluster {verb}" for verb in ("status", "add", "remove", "transfer")),
         *(f"tls {verb}" for verb in ("init", "issue", "renew")),
     }
