@@ -84,9 +84,9 @@ class _Source:
         """Say which subnets were taken for granted, and who holds what its configuration would not give."""
         for (network, pool), addresses in self._granted.items():
             first, last = min(addresses), max(addresses)
-            span = str(first) if first == last else f"{len(addresses)} addresses from {first} to {last}"
+            span = f"{first} is" if first == last else f"{len(addresses)} addresses from {first} to {last} are"
             self.gathering.warnings.append(
-                f"{span} of network {network} are covered by no configuration and no pool: they go to pool {pool}"
+                f"{network}: {span} covered by no configuration and no pool, and go to pool {pool}"
             )
         limits = {number: self.configurations.limits(name) for number, name in self._names.items()}
         for finding in self.gathering.findings():
