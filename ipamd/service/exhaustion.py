@@ -97,8 +97,10 @@ def describe(snapshot: Snapshot, asked: Asked, position: int) -> Told:
 
 
 def _helps(pool: Pool, found: Sequence[RangeAccount]) -> str:
-    """The commands that help."""
+    """What helps. An inline pool is as large as its subnets: only the configuration can ask for more."""
     larger = f"ipamctl pool update {pool.name} makes it larger"
+    if pool.definition.inline:
+        larger = "a wider range in the network configuration gives more"
     if any(one.spent.bound + one.spent.held for one in found):
         return f"ipamctl reservation list --pool {pool.name} shows the holders, {larger}"
     return larger

@@ -108,7 +108,10 @@ async def test_a_full_range_is_told_with_the_limits_of_the_configuration(stack: 
     clause = "10.40.0.2-10.40.0.3 is full: 2 bound, 4 outside the limits"
     said = await said_of(stack, ipam)
     assert (said["granted"], said["code"], said["cni_code"], said["result"]) == (False, "pool_exhausted", 110, None)
-    assert said["detail"].startswith(f"pool 10.40.0.0-29 has no free address: {clause}; ipamctl")
+    assert said["detail"] == (
+        f"pool 10.40.0.0-29 has no free address: {clause}; ipamctl reservation list --pool 10.40.0.0-29 shows the "
+        "holders, a wider range in the network configuration gives more"
+    )
     assert said["pools"][0]["ranges"][0]["verdict"] == clause
     refused = (await stack.cni("add", configuration(ipam), CNI_ContainerID="c", CNI_Args="IPAMD_POD_REF=t/c")).json
     assert (refused["code"], "details" in refused) == (110, False)
