@@ -81,7 +81,7 @@ def test_the_first_host_is_spared_for_a_bridge() -> None:
 
 
 def test_one_pool_gives_an_interface_one_address() -> None:
-    halves = {"range": "10.0.0.1-10.0.0.9/24", "ipRanges": [{"range": "10.0.0.11-10.0.0.19/24"}]}
+    halves: dict[str, Any] = {"range": "10.0.0.1-10.0.0.9/24", "ipRanges": [{"range": "10.0.0.11-10.0.0.19/24"}]}
     assert "two addresses of pool 10.0.0.0-24" in refused("add", section(**halves)).msg
 
 
@@ -139,7 +139,7 @@ def test_a_bad_section_has_code_7_and_names_key_and_value(ipam: dict[str, Any], 
 
 
 def test_two_addresses_of_a_family_have_no_room_in_an_old_result() -> None:
-    two = {"range": "10.0.0.0/24", "ipRanges": [{"range": "10.1.0.0/24"}]}
+    two: dict[str, Any] = {"range": "10.0.0.0/24", "ipRanges": [{"range": "10.1.0.0/24"}]}
     assert refused("add", section(version="0.2.0", **two)).code == 7
     assert (
         refused("add", section(version="0.1.0", range="10.0.0.0/24", addresses=[{"address": "10.9.0.1/24"}])).code == 7

@@ -131,6 +131,9 @@ class Brute:
             seen |= ips
         if any(len({one.net.version for one in inner}) > 1 for inner in config.sets):
             return None
+        gateways = [(one.net, one.gateway) for inner in config.sets for one in inner if one.gateway is not None]
+        if any(net.version != gateway.version for net, gateway in gateways):
+            return None
         wanted = [self._wanted(config, inner) for inner in config.sets]
         return wanted if len({one.key for one in wanted}) == len(wanted) else None
 

@@ -12,6 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from ipamd.cni.errors import CniError
 from ipamd.core.addresses import parse_address
+from ipamd.core.asked import Asked, asked_of
 from ipamd.core.commands import Add, CallStart, ChangeSettings, Del, PoolRequest, SetQuarantine
 from ipamd.core.model import AssignedAddress, Event, EventKind, Owner, Pool, Strategy
 from ipamd.core.outcomes import Code, Granted, Refused, Released
@@ -46,7 +47,7 @@ def written(draw: st.DrawFn, net: Net) -> Written:
         start, end = sorted((start, end), key=int)
     pairs = draw(st.lists(st.tuples(ips_of(net), ips_of(net)), max_size=2))
     excludes = tuple((min(pair, key=int), max(pair, key=int)) for pair in pairs)
-    return Written(net, start, end, excludes, draw(st.none() | st.none() | ips_of(net)))
+    return Written(net, start, end, excludes, draw(st.none() | st.none() | ips_of(net) | all_ips))
 
 
 @st.composite
@@ -168,6 +169,8 @@ class BruteForce(RuleBasedStateMachine):
                 self._add(add_call(**rendered(one.config, one.style)).requests, expected, one)
 
     def _add(self, requests: tuple[PoolRequest, ...], expected: list[Wanted], ask: Ask) -> None:
+        for request, want in zip(requests, expected, strict=True):
+            assert self._usable(request, ask.pod) == [[int(ip) for ip in part.gives] for part in want.parts]
         self.brute.pass_time(self.world.log_ms)
         given = self.brute.add(expected, ask.pod, ask.ifname, ask.ips)
         owner, call = Owner(ask.pod.replace("/", "-"), "n1", "k"), CallStart("b1", self.world.log_ms)
@@ -186,6 +189,13 @@ class BruteForce(RuleBasedStateMachine):
                 parts[0].net.prefixlen,
                 parts[0].gateway,
             )
+
+    def _usable(self, request: PoolRequest, pod: str) -> list[list[int]]:
+        """What a request may be given of each of its ranges, one by one."""
+        asked = asked_of(self.world.state, request, pod)
+        assert isinstance(asked, Asked)
+        (ranges,) = asked.sets
+        return [[ip for span in one.usable for ip in range(span.first, span.last + 1)] for one in ranges]
 
     @rule(pod=pods, ifname=ifnames)
     def delete(self, pod: str, ifname: str) -> None:
