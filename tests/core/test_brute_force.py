@@ -29,7 +29,12 @@ seldom = st.sampled_from((False,) * 7 + (True,))
 pods = st.sampled_from([f"t/{letter}" for letter in "abcdef"])
 ifnames = st.sampled_from(("eth0", "eth0", "eth0", "net1"))
 nets = st.sampled_from(NETS)
-families = [st.sampled_from([net for net in NETS if net.version == version]) for version in (4, 6)]
+APART = (
+    (("192.0.2.0/29", "192.0.2.8/29"), ("192.0.2.4/30", "192.0.2.12/30"), ("192.0.2.2/31", "192.0.2.9/32"), V4[:1]),
+    (("fd00::/126", "fd00::4/126"), ("fd00::2/127", "fd00::7/128"), V6[:1]),
+)
+"""By family: subnets that do not overlap, for most of those that stand in one configuration."""
+
 spaces = st.sampled_from(("default", "default", "blue"))
 all_ips = st.sampled_from([ip for text in ("192.0.2.0/28", "fd00::/125") for ip in ip_network(text)])
 """Every address that the subnets have."""
@@ -56,9 +61,9 @@ def configs(draw: st.DrawFn) -> Config:
     flip = draw(st.integers(0, 1))
     sets = []
     for number in range(draw(st.sampled_from((1, 1, 2, 3)))):
-        some = nets if draw(seldom) else families[(number + flip) % 2]  # two of a family overlap mostly
-        inner = draw(st.lists(some, min_size=1, max_size=2 if local else 1))
-        sets.append(tuple(draw(written(net)) for net in inner))
+        apart = [ip_network(text) for text in draw(st.sampled_from(APART[(number + flip) % 2]))]
+        some = draw(st.permutations(apart)) if not draw(seldom) else [draw(nets), draw(nets)]
+        sets.append(tuple(draw(written(net)) for net in some[: draw(st.integers(1, 2)) if local else 1]))
     if local:
         sets = [tuple(Written(one.net, one.start, one.end, (), one.gateway) for one in inner) for inner in sets]
     else:
@@ -134,6 +139,8 @@ class BruteForce(RuleBasedStateMachine):
         super().__init__()
         self.world = World()
         self.brute = Brute(0)
+        self.asked: list[Ask] = []
+        """What was granted."""
 
     @initialize(
         cooldown_s=st.sampled_from((0, 5)),
@@ -180,6 +187,7 @@ class BruteForce(RuleBasedStateMachine):
             assert CODES[outcome.code] == given, outcome.detail
             return
         assert isinstance(outcome, Granted)
+        self.asked.append(ask)
         found = [one for grant in outcome.grants for one in grant.addresses]
         assert [ip_address(str(one.address)) for one in found] == given
         for one, want in zip(found, expected, strict=True):
@@ -197,8 +205,16 @@ class BruteForce(RuleBasedStateMachine):
         (ranges,) = asked.sets
         return [[ip for span in one.usable for ip in range(span.first, span.last + 1)] for one in ranges]
 
-    @rule(pod=pods, ifname=ifnames)
-    def delete(self, pod: str, ifname: str) -> None:
+    @rule(pick=st.integers(0, 20), again=st.booleans(), one=asks())
+    def delete(self, pick: int, again: bool, one: Ask) -> None:
+        """Delete one of those that are there; `again`: it comes back, mostly with what it had asked for."""
+        if self.asked:
+            last = self.asked.pop(pick % len(self.asked))
+            self._delete(last.pod, last.ifname)
+            if again:
+                self.add([last._replace(config=one.config) if one.style == 0 else last])
+
+    def _delete(self, pod: str, ifname: str) -> None:
         self.brute.pass_time(self.world.log_ms)
         freed = self.brute.delete(pod, ifname, self.world.log_ms)
         call = CallStart("b1", self.world.log_ms)
@@ -233,5 +249,5 @@ class BruteForce(RuleBasedStateMachine):
         assert all(one.definition.strategy is Strategy.LOWEST for one in self.world.state.all(Pool))
 
 
-TestBruteForce = BruteForce.TestCase
+TestBruteForce = pytest.mark.timeout(600)(BruteForce.TestCase)
 TestBruteForce.settings = settings(max_examples=50, stateful_step_count=25, deadline=None)
