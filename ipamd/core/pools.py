@@ -139,13 +139,14 @@ def _gives(pool: Pool, assigned: AssignedAddress) -> bool:
 
 def place_in(pool: Pool, address: Address) -> tuple[int, int] | None:
     """Position and prefix length of the set whose subnet an address lies in; one that gives it comes first."""
-    around = [
-        (not one.gives(address), position, one.subnet.prefix)
-        for position, ranges in enumerate(pool.sets)
-        for one in ranges
-        if one.subnet.covers(address)
-    ]
-    return min(around)[1:] if around else None
+    around: tuple[int, int] | None = None
+    for position, ranges in enumerate(pool.sets):
+        for one in ranges:
+            if one.subnet.covers(address):
+                if one.gives(address):
+                    return position, one.subnet.prefix
+                around = around or (position, one.subnet.prefix)
+    return around
 
 
 def _forget_cursors(draft: Draft, old: Pool, new: Pool) -> None:

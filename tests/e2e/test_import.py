@@ -17,6 +17,7 @@ import pytest
 from demo.cni import CNI_BIN
 from demo.server import BIN
 from ipamctl.server import UnixConnection
+from tests.support.dumps import whereabouts_dump
 from tests.support.server import Server
 
 CONTAINERS = 500
@@ -177,28 +178,6 @@ def test_without_a_configuration_the_first_call_brings_the_address_along(
     previous = {"cniVersion": "1.0.0", "ips": [{"address": one} for one in had[3]]}
     calls.call("CHECK", {**after, "prevResult": previous}, 3)
     assert plugin(server, "DEL", after, 0) == []
-
-
-def whereabouts_dump(entries: int) -> dict[str, Any]:
-    """Two pools and their reservations, as kubectl prints them."""
-    half = entries // 2
-    items: list[dict[str, Any]] = []
-    for octet in (80, 81):
-        allocations = {
-            str(at + 1): {"id": f"{octet}{at:062x}", "podref": f"team-{at % 50}/web-{octet}-{at}", "ifname": "net1"}
-            for at in range(half)
-        }
-        items.append(_object("IPPool", f"10.{octet}.0.0-16", range=f"10.{octet}.0.0/16", allocations=allocations))
-        for at in range(half):
-            name = f"10.{octet}.{(at + 1) >> 8}.{(at + 1) & 255}"
-            said = {"podref": f"team-{at % 50}/web-{octet}-{at}", "ifname": "net1"}
-            items.append(_object("OverlappingRangeIPReservation", name, **said))
-    return {"apiVersion": "v1", "kind": "List", "items": items}
-
-
-def _object(kind: str, name: str, **spec: Any) -> dict[str, Any]:
-    metadata = {"name": name, "namespace": "kube-system", "resourceVersion": "1", "uid": "x" * 36}
-    return {"apiVersion": "whereabouts.cni.cncf.io/v1alpha1", "kind": kind, "metadata": metadata, "spec": spec}
 
 
 def test_a_large_dump_of_whereabouts_is_imported_soon_enough(
