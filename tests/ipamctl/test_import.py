@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 import yaml
@@ -57,7 +58,7 @@ def networks(tmp_path):
     return directory
 
 
-def items(peer):
+def items(peer: Any) -> Any:
     assert (peer.last.method, peer.last.path) == ("POST", "/v1/import")
     return peer.last.body["items"]
 
