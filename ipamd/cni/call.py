@@ -10,7 +10,7 @@ from ipamd.cni import config, environment
 from ipamd.cni.args import PodArgs, parse_args
 from ipamd.cni.attachments import read_previous, read_valid
 from ipamd.cni.config import Json
-from ipamd.cni.dialects import read_ipam
+from ipamd.cni.dialects.recall import recall_ipam
 from ipamd.cni.environment import Caller, read_caller, read_sandbox
 from ipamd.cni.errors import CniError
 from ipamd.cni.overrides import Overrides
@@ -160,7 +160,7 @@ def _open(request: _Request) -> tuple[Json, _Base]:
 def _add(request: _Request) -> AddCall:
     sandbox = read_sandbox(request.verb, request.headers)
     conf, base = _open(request)
-    ipam = read_ipam(conf)
+    ipam = recall_ipam(conf)
     args = parse_args(environment.variable(request.headers, environment.ARGS) or "")
     annotations = read_annotations(conf) if ipam.pod_annotations else {}
     call = AddCall(
@@ -217,7 +217,7 @@ def _status(request: _Request) -> StatusCall:
 
 
 def _requests(conf: Json) -> tuple[PoolRequest, ...]:
-    ipam = read_ipam(conf)
+    ipam = recall_ipam(conf)
     return annotated_requests(ipam.requests, read_annotations(conf) if ipam.pod_annotations else {})
 
 
