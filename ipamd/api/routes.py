@@ -249,7 +249,7 @@ ROUTES: tuple[Route, ...] = (
         body=dict[str, Any],
         query=_I.ImportQuery,
         answer=_I.ImportShown,
-        codes=("import_conflict", "pool_not_found", "pool_exists"),
+        codes=("import_conflict", "pool_not_found", "pool_exists", "too_large"),
         most_bytes=MAX_IMPORT_BYTES,
     ),
     Route(

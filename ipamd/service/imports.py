@@ -23,6 +23,9 @@ from ipamd.service.request import At, Request
 PART = 400
 """Findings in one command: even with the longest names they fit into an entry of the log."""
 
+MOST = 100_000
+"""Findings in one import: its last entry keeps every member from all else for some ten seconds then."""
+
 _AT_ONCE = 4
 """Parts that are proposed together: more would only keep other calls waiting."""
 
@@ -73,6 +76,10 @@ class Imports:
         if plan.conflicts:
             found = await self.rehearse(plan, request)
             raise conflict(found.value.outcome.conflicts)
+        if len(plan.findings) > MOST:
+            many = len(plan.findings)
+            detail = f"{many} addresses are too many for one import, {MOST} are the most: do it pool by pool"
+            raise ApiError("too_large", detail)
         import_id = (self._random(_ID_BYTES) if request.key is None else request.key.op).hex()
         parts = list(_parts(plan.findings))
         for first in range(0, len(parts), _AT_ONCE):

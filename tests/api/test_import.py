@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from ipamd.service import imports
 from tests.support.dumps import GROUP
 from tests.support.stack import Got, Stack
 
@@ -180,6 +181,16 @@ async def test_a_body_may_be_larger_than_elsewhere_but_not_endless(stack: Stack)
     endless = json.dumps({"kind": "List", "items": [], "note": "x" * (64 * 1024 * 1024)}).encode()
     check_refused(await stack.ask("POST", WHEREABOUTS, endless), 413, "too_large")
     check_refused(await stack.ask("POST", "/v1/pools", {"name": note}), 413, "too_large")
+
+
+async def test_an_import_has_no_more_addresses_than_members_can_take_at_once(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(imports, "MOST", 2)
+    many = dump({str(at): {"id": f"c{at}", "podref": f"t/p{at}"} for at in range(1, 4)})
+    problem = check_refused(await stack.ask("POST", WHEREABOUTS, many), 413, "too_large")
+    assert "pool by pool" in problem["detail"]
+    assert await attachments(stack) == []
 
 
 async def test_pods_and_nodes_bear_the_name_of_their_cluster(stack: Stack) -> None:
