@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -52,6 +53,13 @@ def configuration(data_dir: Path, ipam_type: str) -> dict[str, Any]:
     ranges = [[{"subnet": "10.77.0.0/22"}], [{"subnet": "2001:db8:77::/64"}]]
     ipam = {"type": ipam_type, "dataDir": str(data_dir), "ranges": ranges, "routes": [{"dst": "0.0.0.0/0"}]}
     return {"cniVersion": "1.0.0", "name": "pods", "type": "bridge", "ipam": ipam}
+
+
+def spent_by(server: Server) -> float:
+    """Seconds of processor time that a server and the programs run by this test have had so far."""
+    fields = Path(f"/proc/{server.pid}/stat").read_text().rpartition(")")[2].split()
+    mine = os.times()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") + mine.children_user + mine.children_system
 
 
 def container(number: int) -> str:
@@ -186,12 +194,14 @@ def test_a_large_dump_of_whereabouts_is_imported_soon_enough(
     dump = tmp_path / "whereabouts.json"
     dump.write_text(json.dumps(whereabouts_dump(ENTRIES)))
     size_mib = dump.stat().st_size / 2**20
-    began_s = time.monotonic()
+    began_s, spent_s = time.monotonic(), spent_by(server)
     done = ctl(server, "import", "whereabouts", dump)
-    took_s = time.monotonic() - began_s
+    took_s, spent_s = time.monotonic() - began_s, spent_by(server) - spent_s
     assert (done["made"], done["warnings"]) == (ENTRIES, [])
     began_s = time.monotonic()
     again = ctl(server, "import", "whereabouts", dump)
-    say(f"{ENTRIES} entries ({size_mib:.1f} MiB): {took_s:.2f} s, again {time.monotonic() - began_s:.2f} s")
+    say(
+        f"{ENTRIES} entries ({size_mib:.1f} MiB): {took_s:.2f} s ({spent_s:.2f} s of work), again {time.monotonic() - began_s:.2f} s"
+    )
     assert (again["made"], again["kept"]) == (0, ENTRIES)
-    assert took_s < BOUND_S
+    assert spent_s < BOUND_S, "time on a processor, which others on this machine do not lengthen"
