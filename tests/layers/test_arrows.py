@@ -35,7 +35,9 @@ LAYERS = {
     "ipamd.storage": layer("ipamd.core", "sqlalchemy alembic", banned=CLOCKS),
     "ipamd.consensus": layer("ipamd.core", "pysyncobj msgspec", banned=CLOCKS),
     "ipamd.service": layer("ipamd.core ipamd.errors", banned=f"{CLOCKS} os socket subprocess"),
-    "ipamd.api": layer("ipamd.core ipamd.errors ipamd.cni ipamd.imports ipamd.service", "aiohttp msgspec multidict", banned=CLOCKS),
+    "ipamd.api": layer(
+        "ipamd.core ipamd.errors ipamd.cni ipamd.imports ipamd.service", "aiohttp msgspec multidict", banned=CLOCKS
+    ),
     "ipamd.main": layer("ipamd", "click uvloop"),
     "ipamd.serving": layer("ipamd"),
     "ipamd.beginning": layer("ipamd"),
