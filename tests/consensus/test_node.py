@@ -261,7 +261,12 @@ async def test_nothing_goes_round_once_it_has_closed(tmp_path: Path, monkeypatch
     machine, closed_at_step = Woken(), list[bool]()
     async with running(tmp_path, machine=machine) as member:
         step = member.node._replica.step
-        monkeypatch.setattr(member.node._replica, "step", lambda: (closed_at_step.append(machine.closed), step())[1])
+
+        def watched() -> bool:
+            closed_at_step.append(machine.closed)
+            return step()
+
+        monkeypatch.setattr(member.node._replica, "step", watched)
         await member.node.propose(item(), 5)
     assert closed_at_step.count(False) > 0
     assert closed_at_step.count(True) == 0
