@@ -114,6 +114,7 @@ class FreeSpans:
         """Forget a pool's ranges; their rows go with them."""
         space = stored.pool.space
         for range_id, one in _ranges_of(stored):
+            self._fronts.forget(range_id)
             there = self._ranges[space, one.subnet]
             there.remove((range_id, one))
             if not there:
