@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ipamd.core.addresses import Address
 from ipamd.core.intervals import Span, Spans, count, normalise, nth, subtract
 from ipamd.core.model import Cooling, Cursor, Pool, Range, Strategy
 from ipamd.core.ports import View
+from ipamd.core.values import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Value):
     """An address for one set: from which inner range, and the cooling record that it ends, if it was cooling."""
 
     address: Address
@@ -24,8 +23,7 @@ class Choice:
     cooling: Cooling | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
+class Wish(Value):
     """For whom a set of a pool is asked. `chosen` are addresses that this command already gave away in the space."""
 
     pool: Pool

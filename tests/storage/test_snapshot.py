@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 
 import pytest
 
@@ -11,6 +10,7 @@ from ipamd.core.addresses import Address, parse_address
 from ipamd.core.commands import ChangeSettings, DropPool, PutToken, Release, ReplacePool, SetQuarantine
 from ipamd.core.model import AttachmentState, Role, Token
 from ipamd.core.ports import FamilyCounts, ReservationFilter, Snapshot, State
+from ipamd.core.values import replace
 from ipamd.storage import listing
 from ipamd.storage.snapshot import KEPT_READERS
 from tests.core.world import ORIGIN, definition, range_of
