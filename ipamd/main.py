@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -47,6 +48,9 @@ EXIT_FATAL = 70
 
 SWITCH_INTERVAL_S = 0.0005
 """How long a thread may keep the others waiting: at the default of 5 ms the Raft thread waits for HTTP's."""
+
+COLLECTED_AFTER = 20_000
+"""How many new objects are looked through for cycles at once. At 700, the default, that took 5 % of a busy leader."""
 
 STOP_S = 9.0
 
@@ -100,8 +104,16 @@ async def _serve(config: Config) -> None:
     with suppress(asyncio.CancelledError):
         async with running(config, Ends(_fatal, _removed)) as server:
             asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, server.reload)
+            _spare_the_collector()
             await asyncio.Event().wait()
     logger.info("stopped")
+
+
+def _spare_the_collector() -> None:
+    """What a start has made stays to the end, and requests leave hardly a cycle behind."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(COLLECTED_AFTER)
 
 
 def _limit_the_end() -> None:

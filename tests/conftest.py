@@ -14,6 +14,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("ipamd", deadline=None)  # how long an example takes says nothing on a machine that is shared
+settings.load_profile("ipamd")
 
 CNI_BIN = Path(os.environ.get("CNI_BIN", "/usr/lib/cni"))
 """Where Debian's containernetworking-plugins puts the plugins."""

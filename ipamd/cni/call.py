@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from ipamd.cni import config, environment
 from ipamd.cni.args import PodArgs, parse_args
 from ipamd.cni.attachments import read_previous, read_valid
 from ipamd.cni.config import Json
-from ipamd.cni.dialects.recall import recall_ipam
+from ipamd.cni.dialects import read_ipam
+from ipamd.cni.dialects.ipam import Ipam
 from ipamd.cni.environment import Caller, read_caller, read_sandbox
 from ipamd.cni.errors import CniError
 from ipamd.cni.overrides import Overrides
@@ -22,6 +24,10 @@ from ipamd.core.commands import CallStart, PoolRequest
 from ipamd.core.names import container_pod_ref, with_cluster
 
 VERBS = ("add", "del", "check", "gc", "status")
+
+_REMEMBERED = 512
+_SHORT_BYTES = 16 * 1024
+"""Longer configurations are not remembered: what is takes a few MiB at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,21 +154,37 @@ class _Base(NamedTuple):
     deadline_ms: int | None
 
 
-def _open(request: _Request) -> tuple[Json, _Base]:
-    """The configuration, and what all calls have, checked in the order of the reference implementation."""
-    conf = config.decode(request.body, strict=request.verb != "del")
-    network = config.read_network(conf)
-    version = check_version(conf.get("cniVersion"), request.verb)
-    caller = request.caller
-    return conf, _Base(version, network, caller.node, caller.start, caller.deadline_ms)
+class _Conf:
+    """A configuration, of which nobody changes anything."""
+
+    def __init__(self, body: bytes, verb: str) -> None:
+        """Checked in the order of the reference implementation. Raises CniError."""
+        self.json: Json = config.decode(body, strict=verb != "del")
+        self.network = config.read_network(self.json)
+        self.version = check_version(self.json.get("cniVersion"), verb)
+
+    @cached_property
+    def ipam(self) -> Ipam:
+        """Its `ipam` section. Raises CniError."""
+        return read_ipam(self.json)
+
+
+_remembered = lru_cache(_REMEMBERED)(_Conf)
+
+
+def _open(request: _Request) -> tuple[_Conf, _Base]:
+    """The configuration, and what all calls have. A node sends few configurations, thousands of times each."""
+    body, caller = request.body, request.caller
+    conf = (_remembered if len(body) <= _SHORT_BYTES else _Conf)(body, request.verb)
+    return conf, _Base(conf.version, conf.network, caller.node, caller.start, caller.deadline_ms)
 
 
 def _add(request: _Request) -> AddCall:
     sandbox = read_sandbox(request.verb, request.headers)
     conf, base = _open(request)
-    ipam = recall_ipam(conf)
+    ipam = conf.ipam
     args = parse_args(environment.variable(request.headers, environment.ARGS) or "")
-    annotations = read_annotations(conf) if ipam.pod_annotations else {}
+    annotations = read_annotations(conf.json) if ipam.pod_annotations else {}
     call = AddCall(
         *base,
         container_id=sandbox.container_id,
@@ -171,7 +193,7 @@ def _add(request: _Request) -> AddCall:
         pod_ref=_pod_ref(args, request.caller, sandbox.container_id),
         pod_uid=args.pod_uid,
         requests=annotated_requests(ipam.requests, annotations),
-        addresses=requested_addresses(conf, args.ip, annotations, sandbox.ifname),
+        addresses=requested_addresses(conf.json, args.ip, annotations, sandbox.ifname),
         overrides=ipam.overrides,
         resolv_conf=ipam.resolv_conf,
         dialect=ipam.dialect,
@@ -202,13 +224,13 @@ def _check(request: _Request) -> CheckCall:
         ifname=sandbox.ifname,
         netns=sandbox.netns,
         requests=_requests(conf),
-        previous=read_previous(conf),
+        previous=read_previous(conf.json),
     )
 
 
 def _gc(request: _Request) -> GcCall:
     conf, base = _open(request)
-    return GcCall(*base, valid=read_valid(conf))
+    return GcCall(*base, valid=read_valid(conf.json))
 
 
 def _status(request: _Request) -> StatusCall:
@@ -216,9 +238,9 @@ def _status(request: _Request) -> StatusCall:
     return StatusCall(*base, requests=_requests(conf))
 
 
-def _requests(conf: Json) -> tuple[PoolRequest, ...]:
-    ipam = recall_ipam(conf)
-    return annotated_requests(ipam.requests, read_annotations(conf) if ipam.pod_annotations else {})
+def _requests(conf: _Conf) -> tuple[PoolRequest, ...]:
+    ipam = conf.ipam
+    return annotated_requests(ipam.requests, read_annotations(conf.json) if ipam.pod_annotations else {})
 
 
 _READERS: dict[str, Callable[[_Request], AnyCall]] = {

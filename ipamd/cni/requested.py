@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from ipamd.cni import config
 from ipamd.cni.config import Json
@@ -11,6 +10,7 @@ from ipamd.cni.errors import BAD_CONFIG, BAD_ENVIRONMENT, CniError
 from ipamd.core.addresses import Address, AddressError, parse_host
 from ipamd.core.commands import PoolRequest
 from ipamd.core.names import InvalidName, check_name
+from ipamd.core.values import replace
 
 ANNOTATIONS = "io.kubernetes.cri.pod-annotations"
 POOL_ANNOTATION = "ipamd.io/pool"

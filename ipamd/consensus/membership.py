@@ -92,8 +92,21 @@ class Membership:
         """A member, or a guest, by its name."""
         return next((member for member in (*self.guests, *self.members) if member.name == name), None)
 
+    @property
+    def _cluster_id(self) -> str | None:
+        """Which cluster this is; before its state says so, what a member says that is known by its id.
+
+        Else a first member that lagged from the beginning would refuse all who were taken in later, and wait for ever
+        if one of them leads.
+        """
+        if self._machine.cluster_id is not None:
+            return self._machine.cluster_id
+        ids = {(member.name, member.member_id) for member in self.members}
+        told = (hello for hello in self._hellos.values() if (hello.name, hello.member_id) in ids)
+        return next((hello.cluster_id for hello in told if hello.cluster_id is not None), None)
+
     def _is_guest(self, hello: Hello) -> bool:
-        mine, known = self._machine.cluster_id, self._known(hello.name)
+        mine, known = self._cluster_id, self._known(hello.name)
         unknown = known is None or known.member_id not in ("", hello.member_id)
         return unknown and mine is not None and hello.cluster_id == mine and hello.applied > self._machine.applied[0]
 
@@ -126,7 +139,7 @@ class Membership:
 
     def greet(self, hello: Hello) -> Refusal | None:
         """Why who says this is not let in; None: it is."""
-        mine = self._machine.cluster_id
+        mine = self._cluster_id
         known = self._known(hello.name)
         if hello.format != FORMAT:
             return self._refusal(

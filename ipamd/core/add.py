@@ -9,7 +9,7 @@ frees nothing of the newer one.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from ipamd.core.addresses import Address, Network
 from ipamd.core.allocate import Choice, Wish, choose
@@ -35,13 +35,13 @@ from ipamd.core.model import (
 )
 from ipamd.core.outcomes import Code, Grant, Granted, GrantedAddress, Outcome, Refused
 from ipamd.core.requested import Place, check_requested, place_requested
+from ipamd.core.values import Value, replace
 
 MAX_POD_UIDS = 8
 """How many pod uids a reservation remembers."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
+class _Found(Value):
     """What a pod asks of one pool, and what it has there already."""
 
     asked: Asked

@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ipamd.core.addresses import Address
 from ipamd.core.asked import Asked
 from ipamd.core.intervals import Span, Spans, at_or_after, count, normalise, nth, subtract
 from ipamd.core.model import Cooling, Cursor, Pool, Range, Strategy
 from ipamd.core.ports import View
+from ipamd.core.values import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Value):
     """An address for one set: from which range of the pool, and the cooling record that it ends, if it was cooling."""
 
     address: Address
@@ -25,8 +24,7 @@ class Choice:
     cooling: Cooling | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
+class Wish(Value):
     """For whom a set of a pool is asked. `chosen` are addresses that this command already gave away in the space."""
 
     asked: Asked

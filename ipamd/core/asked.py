@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 
 from ipamd.core.addresses import Address
 from ipamd.core.commands import PoolRequest
@@ -12,6 +11,7 @@ from ipamd.core.intervals import Span
 from ipamd.core.model import Pool, Range, RangeSet
 from ipamd.core.outcomes import Code, Refused
 from ipamd.core.ports import View
+from ipamd.core.values import Value, replace
 
 NOT_MADE = 0
 """The id of a pool that an ADD would make. No record has it."""
@@ -20,8 +20,7 @@ NOBODY = ""
 """The pod_ref of a question that is not for a pod."""
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Value):
     """A pool, and the ranges that a request may use of each of its sets; those with `first` over `last` give nothing.
 
     `orders` says for each of these ranges which one of the pool's set it is a part of; None: they are the pool's own.

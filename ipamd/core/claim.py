@@ -8,7 +8,6 @@ a report only fills in.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 
 from ipamd.core.commands import Add, Claim
 from ipamd.core.draft import Draft
@@ -16,10 +15,10 @@ from ipamd.core.imports import is_named_after, is_open_ifname, is_open_pod, matc
 from ipamd.core.model import OLDEST, AssignedAddress, Attachment, EventKind, Owner, Pool, Reservation
 from ipamd.core.outcomes import Done, Outcome
 from ipamd.core.pools import place_in
+from ipamd.core.values import Value, replace
 
 
-@dataclass(frozen=True, slots=True)
-class Own:
+class Own(Value):
     """What a pod has in a pool when its ADD comes; `mine` is the attachment of the ADD's interface."""
 
     reservation: Reservation | None = None

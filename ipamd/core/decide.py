@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from ipamd.core import admin, claim, members, nodes, pools, release, staging
@@ -41,6 +40,7 @@ from ipamd.core.draft import Draft
 from ipamd.core.entries import Stamp
 from ipamd.core.outcomes import Done, Outcome, Refused
 from ipamd.core.ports import View
+from ipamd.core.values import Value
 
 EXPIRE_LIMIT = 256
 """How many of each kind one entry ends at most: an entry's work stays bounded, the rest comes with the next."""
@@ -52,8 +52,7 @@ SYSTEM = Origin("system", "")
 """Who asks for what time brings about."""
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Value):
     """What a command answers and what it wants written, in order. Refused: nothing."""
 
     outcome: Outcome

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -16,6 +16,7 @@ from ipamd.core.addresses import Address, AddressError, Network, parse_address, 
 from ipamd.core.intervals import Span
 from ipamd.core.model import DEFAULT_SPACE, FOREVER, Dns, PoolDefinition, Range, RangeSet, Route, Strategy
 from ipamd.core.names import InvalidName, check_name
+from ipamd.core.values import replace
 
 MAX_SECONDS = 10 * 366 * 24 * 3600
 """The longest duration that is taken: ten years."""

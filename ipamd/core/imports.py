@@ -8,13 +8,13 @@ between the slashes where the node is open too. Whoever comes with the container
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from ipamd.core.addresses import Address
 from ipamd.core.codec import Codec
 from ipamd.core.model import Attachment, Owner
 from ipamd.core.names import NO_NAMESPACE, container_pod_ref, with_cluster
+from ipamd.core.values import Value
 
 OPEN = ":"
 """What the name of an open interface begins with; a real one has no colon."""
@@ -23,8 +23,7 @@ STAGED_S = 600
 """How long the parts of an import wait for the rest, in seconds of log time."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Value):
     """An address that another IPAM had given away. None: the source did not say.
 
     `pool` counts the pools that the import names. `place` says where in the source it stands. A pod that is not known
@@ -41,8 +40,7 @@ class Finding:
     cni_network: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class StagedPart:
+class StagedPart(Value):
     """A part of an import that waits for the others. Nobody reads it but the command that carries the import out."""
 
     import_id: str
@@ -64,16 +62,14 @@ class Fate(StrEnum):
     REFUSED = "refused"
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Value):
     """What becomes of a finding, and why: the end of a sentence that begins with the address."""
 
     fate: Fate
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Conflict:
+class Conflict(Value):
     """What contradicts the rest of a source, or what is there. `why` is the end of a sentence.
 
     It begins with the address, or, where there is none, with the place.
@@ -84,8 +80,7 @@ class Conflict:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Findings:
+class _Findings(Value):
     findings: tuple[Finding, ...]
 
 

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ipamd.core.addresses import Network, usable_bounds
 from ipamd.core.intervals import Spans
 from ipamd.core.model import DEFAULT_SPACE, Pool, PoolDefinition, Range
 from ipamd.core.names import NAME_BYTES
+from ipamd.core.values import Value
 
 _SEPARATE = "only-"
 _DIGEST_DIGITS = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Value):
     """What a request says of one range of a subnet: nothing else of the subnet is given to it.
 
     `first` and `last` are the bounds that count, inside the subnet and off network and broadcast address. `excludes`
@@ -35,8 +34,7 @@ class Limits:
     gateway: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class InlinePool:
+class InlinePool(Value):
     """A pool as a configuration describes it: the ranges are alternatives for one address, tried in their order."""
 
     space: str

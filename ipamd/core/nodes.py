@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from ipamd.core.commands import ForgetNode, RenameNode
 from ipamd.core.draft import Draft
 from ipamd.core.imports import pod_ref_of
 from ipamd.core.model import Attachment, EventKind
 from ipamd.core.outcomes import Code, Done, Outcome, Refused
+from ipamd.core.values import replace
 
 _PAGE = 500
 

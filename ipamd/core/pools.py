@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from ipamd.core.addresses import Address
 from ipamd.core.commands import CreatePool, DropPool, ReplacePool
@@ -13,6 +12,7 @@ from ipamd.core.model import AssignedAddress, EventKind, Pool, PoolDefinition, S
 from ipamd.core.outcomes import Code, Outcome, PoolDropped, PoolStored, Refused, Stranded
 from ipamd.core.ports import View
 from ipamd.core.release import free
+from ipamd.core.values import replace
 
 MAX_STRANDED = 10_000
 """How many stranded holders an answer lists at most; an entry of the log and its outcome stay bounded."""

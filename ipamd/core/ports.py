@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
 from ipamd.core.addresses import Address, Network
@@ -34,6 +33,7 @@ from ipamd.core.model import (
     Tombstone,
 )
 from ipamd.core.outcomes import Outcome
+from ipamd.core.values import Value
 
 
 class View(Protocol):
@@ -163,8 +163,7 @@ class View(Protocol):
         """Staged parts that nobody finished by now, the earliest first (ties: by import and number)."""
 
 
-@dataclass(frozen=True, slots=True)
-class LogEntry:
+class LogEntry(Value):
     """A committed entry: `data` is an encoded entry (core.entries), or empty for Raft's own no-op."""
 
     index: int
@@ -172,8 +171,7 @@ class LogEntry:
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Applied:
+class Applied(Value):
     """The outcome of one command of an entry."""
 
     op: bytes
@@ -248,8 +246,7 @@ class Unavailable(Exception):  # noqa: N818 - a state of the cluster, named as t
         self.retry_after_s = retry_after_s
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Value):
     """The outcome of a proposal, and the index of the entry that carried it."""
 
     index: int

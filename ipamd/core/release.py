@@ -7,7 +7,7 @@ gives them up. Freed addresses cool, so that late packets and stale ARP entries 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ipamd.core.addresses import Address
 from ipamd.core.commands import Del, Reclaim, ReclaimCause, Release
@@ -25,6 +25,7 @@ from ipamd.core.model import (
     Tombstone,
 )
 from ipamd.core.outcomes import Code, LetGo, Outcome, Refused, Released
+from ipamd.core.values import replace
 
 
 @dataclass(frozen=True, slots=True)

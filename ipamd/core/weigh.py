@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from ipamd.core.addresses import Address
 from ipamd.core.imports import Fate, Finding, Verdict, is_named_after, is_open_ifname
 from ipamd.core.model import Attachment, Pool, Reservation
 from ipamd.core.pools import place_in
 from ipamd.core.ports import View
+from ipamd.core.values import Value
 
 _MADE = Verdict(Fate.MADE)
 _KEPT = Verdict(Fate.KEPT)
 
 
-@dataclass(frozen=True, slots=True)
-class Destination:
+class Destination(Value):
     """A pool of an import. `is_new`: the state does not have it yet."""
 
     pool: Pool

@@ -8,12 +8,12 @@ of is a leak, or a pool that lost it: nobody can tell, so its address is kept fo
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 from ipamd.core.addresses import Address, AddressError, Network, parse_address
 from ipamd.core.imports import Conflict, Finding, is_named_after
 from ipamd.core.names import InvalidName, check_container_id, check_ifname, check_pod_ref, with_cluster
+from ipamd.core.values import replace
 from ipamd.imports.kubernetes import RESERVATION, Resource
 from ipamd.imports.plan import Fault, Gathering
 

@@ -7,7 +7,7 @@ cannot be true (a Conflict). All of either are listed, each with its place.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ipamd.core.addresses import Address, Network, usable_bounds
@@ -15,6 +15,7 @@ from ipamd.core.commands import PoolRequest
 from ipamd.core.imports import Conflict, Finding
 from ipamd.core.inline import InlinePool, Limits
 from ipamd.core.intervals import contains
+from ipamd.core.values import replace
 
 
 class Fault(NamedTuple):

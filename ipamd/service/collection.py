@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from ipamd.core import values
 from ipamd.core.commands import Binding, CallStart, Reclaim, ReclaimCause
 from ipamd.core.imports import is_open_ifname
 from ipamd.core.model import Attachment, Owner
@@ -97,7 +98,7 @@ class Collection:
             if not chunk and request.key is None:
                 break
             part = request if request.key is None else replace(request, key=request.key.part(number))
-            done = await self._proposer.carry_out(replace(reclaim, bindings=chunk), part, Released)
+            done = await self._proposer.carry_out(values.replace(reclaim, bindings=chunk), part, Released)
             index, number = done.index, number + 1
             freed += done.value.items
             if not chunk and not done.value.items:

@@ -121,5 +121,5 @@ def _check_relations(values: Mapping[str, Any], given: Mapping[str, _Given], hos
 def _config(values: Mapping[str, Any], host: Host) -> Config:
     complete = {name.replace("-", "_"): value for name, value in completed(values, host).items()}
     own: dict[str, Any] = {field.name: complete.get(field.name) for field in fields(Config)}
-    own["first"] = Settings(**{field.name: complete[field.name] for field in fields(Settings)})
+    own["first"] = Settings(**{name: complete[name] for name in Settings.__struct_fields__})
     return Config(**own)

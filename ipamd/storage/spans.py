@@ -15,6 +15,7 @@ from ipamd.core.addresses import Address, Network, host_mask, to_blob
 from ipamd.core.intervals import Span, Spans, intersect, subtract
 from ipamd.core.model import Range
 from ipamd.storage.compiled import insert, sql, value
+from ipamd.storage.fronts import Fronts
 from ipamd.storage.pool_rows import StoredPool
 from ipamd.storage.tables import addresses, cooling, free_spans, quarantine
 
@@ -109,9 +110,10 @@ def _occupied(connection: sqlite3.Connection, space: str, family: int, span: Spa
 class FreeSpans:
     """Keeps the free spans of all ranges. Finds the ranges that give an address by the few prefix lengths in use."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._run = connection.execute
+    def __init__(self, connection: sqlite3.Connection, fronts: Fronts) -> None:
+        self._run = connection.cursor().execute
         self._connection = connection
+        self._fronts = fronts
         self._ranges: dict[tuple[str, Network], list[tuple[int, Range]]] = {}
         self._prefixes: dict[tuple[str, int], dict[int, int]] = {}
 
@@ -126,6 +128,7 @@ class FreeSpans:
         """Forget a pool's ranges; their rows go with them."""
         space = stored.pool.space
         for range_id, one in _ranges_of(stored):
+            self._fronts.forget(range_id)
             there = self._ranges[space, one.subnet]
             there.remove((range_id, one))
             if not there:
@@ -138,6 +141,7 @@ class FreeSpans:
     def rebuild(self, stored: StoredPool) -> None:
         """Write the spans of a pool's ranges anew, from what occupies its space."""
         for range_id, one in _ranges_of(stored):
+            self._fronts.forget(range_id)
             self._run(DELETE_ALL, (range_id,))
             for span in computed_spans(self._connection, stored.pool.space, one):
                 self._insert(range_id, one.family, span.first, span.last)
@@ -162,22 +166,31 @@ class FreeSpans:
 
     def _take(self, range_id: int, address: Address) -> None:
         family, number = address
-        blob = to_blob(address)
-        span = self._run(AT_OR_AFTER, (range_id, blob, 1)).fetchone()
-        if span is None or span[0] > blob:
+        span = self._fronts.span_around(range_id, number) or self._span_around(range_id, address)
+        if span is None:
             return
         first, last = span
-        if last == blob:
-            if first == blob:
-                self._run(DELETE, (range_id, last))
+        last_blob = to_blob(Address(family, last))
+        if number == last:
+            if number == first:
+                self._run(DELETE, (range_id, last_blob))
             else:
-                self._run(SET_LAST, (to_blob(Address(family, number - 1)), range_id, last))
-            return
-        self._run(SET_FIRST, (to_blob(Address(family, number + 1)), range_id, last))
-        if first != blob:
-            self._run(INSERT, (range_id, to_blob(Address(family, number - 1)), first))
+                self._run(SET_LAST, (to_blob(Address(family, number - 1)), range_id, last_blob))
+        else:
+            self._run(SET_FIRST, (to_blob(Address(family, number + 1)), range_id, last_blob))
+            if number != first:
+                self._insert(range_id, family, first, number - 1)
+        self._fronts.taken(range_id, number, last)
+
+    def _span_around(self, range_id: int, address: Address) -> Span | None:
+        blob = to_blob(address)
+        found = self._run(AT_OR_AFTER, (range_id, blob, 1)).fetchone()
+        if found is None or found[0] > blob:
+            return None
+        return Span(int.from_bytes(found[0], "big"), int.from_bytes(found[1], "big"))
 
     def _give(self, range_id: int, address: Address) -> None:
+        self._fronts.forget(range_id)
         family, number = address
         blob = to_blob(address)
         before = blob if number == 0 else to_blob(Address(family, number - 1))

@@ -60,6 +60,9 @@ class SqliteView:
         self.last_id = last_id
         self.last_event = last_event
         self._run = connection.execute
+        self._ask = connection.cursor().execute
+        """For what is read at once: the cursor is used again by the next."""
+
         self._settings: Settings | None = None
 
     def cluster_id(self) -> str | None:
@@ -171,7 +174,7 @@ class SqliteView:
         return self._one(to_cursor, st.CURSOR, pool_id, position)
 
     def generation_floor(self, pool_id: int) -> int:
-        row = self._run(st.GENERATION_FLOOR, (pool_id,)).fetchone()
+        row = self._ask(st.GENERATION_FLOOR, (pool_id,)).fetchone()
         return 0 if row is None else int(row[1])
 
     def tombstone(self, node: str, cni_network: str, container_id: str, ifname: str) -> Tombstone | None:
@@ -211,12 +214,12 @@ class SqliteView:
         return self._all(to_part, st.DUE_PARTS, now_log_ms, limit)
 
     def _pool(self, statement: str, key: str | int) -> Pool | None:
-        row = self._run(statement, (key,)).fetchone()
+        row = self._ask(statement, (key,)).fetchone()
         return None if row is None else self.stored(*row).pool
 
     def _one(self, make: Callable[[Row], T], statement: str, *key: Any) -> T | None:
-        row = self._run(statement, key).fetchone()
+        row = self._ask(statement, key).fetchone()
         return None if row is None else make(row)
 
     def _all(self, make: Callable[[Row], T], statement: str, *key: Any) -> list[T]:
-        return [make(row) for row in self._run(statement, key)]
+        return [make(row) for row in self._ask(statement, key)]

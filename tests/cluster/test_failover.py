@@ -14,7 +14,7 @@ ROUNDS = rounds(20, 4)
 
 @pytest.mark.timeout(60 + 15 * ROUNDS)
 def test_writes_go_on_soon_after_the_leader_was_killed(three: Cluster, pool: str) -> None:
-    """p50 at most 1 s and none over 2.5 s on an idle machine; on a busy one the half of a second more is forgiven."""
+    """p50 at most 1 s and none over 2.5 s; a few of them say little of a median, so half a second is forgiven them."""
     took_s = []
     for number in range(ROUNDS):
         leader, other = three.leader(), three.followers()[0]
@@ -25,8 +25,9 @@ def test_writes_go_on_soon_after_the_leader_was_killed(three: Cluster, pool: str
         leader.start()
         three.leader()
     print(f"{ROUNDS} leaders lost: p50 {statistics.median(took_s):.2f} s, max {max(took_s):.2f} s")  # noqa: T201 - figures
-    assert statistics.median(took_s) <= 1.5, took_s
-    assert max(took_s) <= 3.0, took_s
+    forgiven_s = 0.0 if ROUNDS >= 20 else 0.5
+    assert statistics.median(took_s) <= 1.0 + forgiven_s, took_s
+    assert max(took_s) <= 2.5 + forgiven_s, took_s
 
 
 def test_a_leader_that_hears_nobody_knows_it_soon(three: Cluster, pool: str) -> None:

@@ -132,49 +132,6 @@ async def test_a_member_that_was_away_learns_it_from_who_refuses_it() -> None:
     assert "says at index" in (net["c"].removed or "")
 
 
-async def test_a_member_that_lags_behind_is_not_removed_by_who_lags_more() -> None:
-    net = await founded("abc")
-    net.cut("c", "ab")
-    await taken_in(net, "d")
-    net.run(2)
-    assert voters(net, "d") == "abcd"
-    net["d"].refused("c", net["c"]._membership._refusal(Why.NOT_A_MEMBER, "d is no member"))
-    assert net["d"].removed is None
-
-
-async def test_a_member_that_lags_follows_a_leader_that_it_never_heard_of() -> None:
-    """It was taken in meanwhile: only it can tell, and a candidate may need the vote of who lags."""
-    net = await founded("abc")
-    net.apart.add("c")
-    net.close_links("c")
-    await taken_in(net, "d")
-    net.run(2)
-    assert voters(net, "d") == "abcd"
-    net.lead_beside("d", {"a"})
-    net.run(0.5)
-    net.apart.clear()
-    net.stop("a")
-    net.restart("c")
-    net.run(3)
-    assert (net["c"].status.leader, net["c"].members) == ("d", net["d"].members)
-    assert net["c"].status.applied == net["d"].status.applied
-
-
-async def test_a_member_that_lost_its_data_and_was_taken_in_anew_leads_who_knows_its_former_id() -> None:
-    net = await founded("abc")
-    net.apart.add("c")
-    net.close_links("c")
-    net.lose("b")
-    await net.change("a", RemoveMember(ORIGIN, "b"))
-    net.apart.clear()
-    net.connect_all()
-    net.run(0.1)
-    refusal = net["c"].greet(net["a"].hello()._replace(name="b", member_id="id-new", applied=1))
-    assert refusal is not None
-    assert net["c"].greet(net["a"].hello()._replace(name="b", member_id="id-new", applied=10**6)) is None
-    assert net["c"].greet(net["a"].hello()._replace(name="c", applied=10**6)) is not None
-
-
 async def test_a_guest_may_lead_and_ask_for_votes_and_nothing_else() -> None:
     net = await founded("abc")
     applied, term = net["c"].status.applied, net["c"].status.term

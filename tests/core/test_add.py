@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from ipamd.core.addresses import parse_address, parse_network
@@ -11,6 +9,7 @@ from ipamd.core.commands import Add, CallStart, Expire, Origin, PoolRequest
 from ipamd.core.decide import decide
 from ipamd.core.model import OLDEST, AttachmentState, Dns, EventKind, Owner, Route, Start
 from ipamd.core.outcomes import Code, Granted, Refused
+from ipamd.core.values import replace
 from tests.core.world import ORIGIN, World, addresses, definition, granted, range_of, refused, texts
 
 

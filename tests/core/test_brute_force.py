@@ -250,4 +250,4 @@ class BruteForce(RuleBasedStateMachine):
 
 
 TestBruteForce = pytest.mark.timeout(600)(BruteForce.TestCase)
-TestBruteForce.settings = settings(max_examples=50, stateful_step_count=25, deadline=None)
+TestBruteForce.settings = settings(max_examples=50, stateful_step_count=25)

@@ -29,7 +29,7 @@ CLOCKS = "time random secrets uuid"
 WORLD = f"{CLOCKS} os io pathlib shutil socket select threading subprocess asyncio logging tempfile concurrent"
 
 LAYERS = {
-    "ipamd.core": layer(banned=WORLD),
+    "ipamd.core": layer(packages="msgspec", banned=WORLD),
     "ipamd.cni": layer("ipamd.core ipamd.errors", "msgspec", banned=WORLD),
     "ipamd.imports": layer("ipamd.core ipamd.cni", banned=WORLD),
     "ipamd.storage": layer("ipamd.core", "sqlalchemy alembic", banned=CLOCKS),

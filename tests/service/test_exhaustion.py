@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
 from ipamd.core.commands import Add, Origin, PoolRequest
 from ipamd.core.outcomes import Code, Refused
 from ipamd.core.ports import Snapshot
+from ipamd.core.values import replace
 from ipamd.service.exhaustion import Exhaustion, Told, explain
 from ipamd.service.reader import Reader
 from ipamd.service.request import At, Request

@@ -123,6 +123,9 @@ class SimWire:
         self._ears: Ears | None = None
         self._outbox: list[tuple[str, bytes, Connection]] = []
         self._dial_at_s: dict[str, float] = {}
+        self._lost: set[str] = set()
+        """Whose connection is gone while the member has not been told yet."""
+
         network.wires[self.name] = self
 
     @property
@@ -147,7 +150,7 @@ class SimWire:
         for name in self._wanted.keys() - before.keys():
             self._dial_at_s[name] = now_s + (0.0 if self.name > name else PATIENCE_S)
         for name in [name for name in self._connections if name not in self._wanted]:
-            self._close(name)
+            self._hang_up(name, self._connections[name])
 
     def send(self, name: str, message: Message) -> bool:
         """Send at the end of the round."""
@@ -252,6 +255,8 @@ class SimWire:
             self.ears.disconnected(name)
 
     def _open(self, name: str, connection: Connection, hello: Any) -> None:
+        """The member hears of the loss of one before it hears of the next."""
+        self._tell_lost(name)
         self._connections[name] = connection
         connection.ends[self.name].open = True
         self.ears.connected(hello)
@@ -292,7 +297,13 @@ class SimWire:
         """Close one that is ours, and say so here."""
         if self._connections.get(name) is connection:
             self._close(name)
-            self.host.hear(lambda: None if self.dead else self.ears.disconnected(name))
+            self._lost.add(name)
+            self.host.hear(lambda: None if self.dead else self._tell_lost(name))
+
+    def _tell_lost(self, name: str) -> None:
+        if name in self._lost:
+            self._lost.remove(name)
+            self.ears.disconnected(name)
 
     def _reset(self, name: str, connection: Connection) -> None:
         """Tell the other side that this one is gone: behind all that was sent."""

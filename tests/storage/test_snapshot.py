@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 
 import pytest
 
@@ -12,6 +11,7 @@ from ipamd.core.commands import ChangeSettings, DropPool, PutToken, Release, Rep
 from ipamd.core.intervals import Span, count
 from ipamd.core.model import AttachmentState, Role, Token
 from ipamd.core.ports import FamilyCounts, ReservationFilter, Snapshot, State
+from ipamd.core.values import replace
 from ipamd.storage import listing
 from ipamd.storage.snapshot import KEPT_READERS
 from ipamd.storage.spans import read_spans

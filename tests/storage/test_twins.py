@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
@@ -14,6 +13,7 @@ from ipamd.core.memory import MemoryState
 from ipamd.core.model import Pool
 from ipamd.core.outcomes import Outcome
 from ipamd.core.ports import View
+from ipamd.core.values import replace
 from ipamd.storage.digest import digest
 from ipamd.storage.records import SqliteRecords
 from ipamd.storage.spans import computed_spans, read_spans
@@ -21,7 +21,7 @@ from tests.core.world import CheckedState
 from tests.storage.driver import Driver, memory_dir
 from tests.storage.histories import HISTORIES, Step
 
-QUIET = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+QUIET = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 
 
 def carry_out(memory: MemoryState, driver: Driver, step: Step) -> list[Outcome]:
