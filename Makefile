@@ -26,7 +26,7 @@ check: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q tests/layers tests/docs
+	$(BIN)/python -m pytest -q tests/layers tests/docs/test_pages.py
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .

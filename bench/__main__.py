@@ -9,11 +9,11 @@ from pathlib import Path
 
 import click
 
-from bench import cluster, http, plugin, scale, snapshot
+from bench import cluster, dialects, http, plugin, scale, snapshot
 from bench.figures import Figure, show
 from bench.servers import running
 
-PARTS = ("plugin", "http", "scale", "cluster", "snapshot")
+PARTS = ("plugin", "http", "dialects", "scale", "cluster", "snapshot")
 
 
 def figures(part: str, folder: Path, reservations: int, missed: int) -> Iterator[Figure]:
@@ -28,7 +28,10 @@ def figures(part: str, folder: Path, reservations: int, missed: int) -> Iterator
         yield from snapshot.measure(folder, reservations)
         return
     with running(folder) as (server,):
-        yield from plugin.measure(server, folder) if part == "plugin" else http.measure(server)
+        if part == "plugin":
+            yield from plugin.measure(server, folder)
+        else:
+            yield from dialects.measure(server) if part == "dialects" else http.measure(server)
 
 
 @click.command()

@@ -43,6 +43,9 @@ class Job:
     each_s: float = 0.0
     """The least time from one request of a connection to its next; 0: the next goes out with the answer."""
 
+    conf: str = ""
+    """The network configuration of a CNI call; empty: one that names the pool."""
+
 
 class Result(NamedTuple):
     """What came of it. Latencies in seconds, in the order of the answers."""
@@ -66,7 +69,7 @@ class Requests:
         token = f"Authorization: Bearer {job.token}\r\n" if job.token else ""
         path = "/v1/reservations" if job.via == "api" else "/cni/v1/add"
         self._start = f"POST {path} HTTP/1.1\r\nHost: ipamd\r\nContent-Type: application/json\r\n{token}"
-        self._conf = cni_conf(job.pool)
+        self._conf = job.conf.encode() or cni_conf(job.pool)
 
     def next(self) -> bytes | None:
         """The next request; None: there is no more."""

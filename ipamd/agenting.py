@@ -19,6 +19,7 @@ from ipamd.core.ports import Unavailable
 from ipamd.credentials import token_in, trust_in
 from ipamd.datadir import DataDirError
 from ipamd.notify import notify
+from ipamd.service.hostfiles import HostFiles
 from ipamd.service.ports import Facts
 from ipamd.service.reporting import Reporting
 from ipamd.service.sandboxes import Sandboxes
@@ -66,6 +67,7 @@ async def attending(config: AgentConfig) -> AsyncIterator[RunningAgent]:
             clock=clock,
             random=system.random_bytes,
             sandboxes=sandboxes,
+            files=HostFiles(system.read_text),
         )
         agent.spooling = Spooling(
             spool, agent.deliver, clock=clock, now=system.call_start, is_on=config.del_policy == "spool"

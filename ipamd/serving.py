@@ -219,6 +219,7 @@ async def _serve_use_cases(own: _Own, node: RaftNode, ends: Ends, stack: AsyncEx
         clock=clock,
         random=system.random_bytes,
         namespaces=system.Namespaces(),
+        texts=system.read_text,
         facts=Facts(config.member_name, config.node_name, config.cluster, _keeper_of_node_name(config.data_dir)),
         peers=own.peers,
         inside=inside,

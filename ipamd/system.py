@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import resource
 import socket
+import stat
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -18,6 +19,7 @@ from ipamd.core.evidence import Look, Place
 from ipamd.settings import Host
 
 MAX_FILES = 16_384
+MAX_TEXT_BYTES = 64 * 1024
 
 _CONTAINER_MARKS = (Path("/.dockerenv"), Path("/run/.containerenv"))
 _CONTAINER_WORDS = ("docker", "containerd", "kubepods", "lxc", "libpod")
@@ -131,6 +133,21 @@ def _device_of_namespaces() -> int | None:
 
 
 _NAMESPACES_DEVICE = _device_of_namespaces()
+
+
+def read_text(path: str) -> str:
+    """The text of a small file. Raises OSError, and ValueError for what is no file, too large or not UTF-8.
+
+    Whoever may send a CNI call names it: nothing is waited for, and no more is read than such a file can have.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    with open(descriptor, "rb") as file:  # noqa: PTH123 - of a descriptor
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise ValueError("it is not a regular file")
+        content = file.read(MAX_TEXT_BYTES + 1)
+    if len(content) > MAX_TEXT_BYTES:
+        raise ValueError(f"it has over {MAX_TEXT_BYTES} bytes")
+    return content.decode()
 
 
 def raise_file_limit() -> None:

@@ -14,6 +14,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("ipamd", deadline=None)  # how long an example takes says nothing on a machine that is shared
+settings.load_profile("ipamd")
 
 CNI_BIN = Path(os.environ.get("CNI_BIN", "/usr/lib/cni"))
 """Where Debian's containernetworking-plugins puts the plugins."""
@@ -49,6 +53,22 @@ def without_disks() -> Reason:
 
 
 @functools.cache
+def without_mounts() -> Reason:
+    """Why a host cannot be made here out of layers over this one; None: it can."""
+    if os.geteuid() != 0:
+        return "needs root"
+    layer = "mount -t tmpfs tmpfs /mnt && mkdir /mnt/up /mnt/work && mount -t overlay overlay -o {} /etc"
+    command = layer.format("lowerdir=/etc,upperdir=/mnt/up,workdir=/mnt/work")
+    made = subprocess.run(
+        ["unshare", "--mount", "--net", "--uts", "--pid", "--fork", "--mount-proc", "sh", "-c", command],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return None if made.returncode == 0 else f"needs overlay mounts: {made.stderr.strip()}"
+
+
+@functools.cache
 def without_strace() -> Reason:
     """Why system calls of a running process cannot be made to fail here; None: they can."""
     if shutil.which("strace") is None:
@@ -60,7 +80,7 @@ def without_strace() -> Reason:
 @functools.cache
 def without_plugins() -> Reason:
     """Why the real CNI plugins cannot be run here; None: they can."""
-    missing = [name for name in ("bridge", "macvlan", "ptp") if not os.access(CNI_BIN / name, os.X_OK)]
+    missing = [name for name in ("bridge", "host-local", "macvlan", "ptp") if not os.access(CNI_BIN / name, os.X_OK)]
     return f"needs the CNI plugins {', '.join(missing)} in {CNI_BIN}" if missing else None
 
 
@@ -91,6 +111,7 @@ def without_podman() -> Reason:
 NEEDS: dict[str, tuple[str, Callable[[], Reason]]] = {
     "needs_root": ("needs root and network namespaces", without_namespaces),
     "needs_disks": ("needs root and loop devices", without_disks),
+    "needs_mounts": ("needs root, namespaces and overlay mounts", without_mounts),
     "needs_strace": ("needs strace", without_strace),
     "needs_containerd": ("needs root and containerd", without_containerd),
     "needs_podman": ("needs root and podman", without_podman),

@@ -6,13 +6,14 @@ A write carries an Idempotency-Key, the same at each server, so that trying the 
 from __future__ import annotations
 
 import http.client
+import io
 import json
 import ssl
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, BinaryIO
 from urllib.parse import quote, urlencode
 
 from ipamctl.exits import NotFound, Refused, Unavailable, note
@@ -59,6 +60,25 @@ class _Request:
     target: str
     headers: dict[str, str]
     body: bytes | None
+    sent: Callable[[int], None] | None = None
+
+    def open_body(self) -> bytes | BinaryIO | None:
+        """The body; as a file that tells how far it was read, where somebody wants to know."""
+        if self.body is None or self.sent is None:
+            return self.body
+        return _Watched(self.body, self.sent)
+
+
+class _Watched(io.BytesIO):
+    def __init__(self, data: bytes, sent: Callable[[int], None]) -> None:
+        super().__init__(data)
+        self._sent, self._size_bytes = sent, len(data)
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """The next part of it."""
+        data = super().read(size)
+        self._sent(self.tell() * 100 // max(self._size_bytes, 1))
+        return data
 
 
 @dataclass
@@ -141,14 +161,27 @@ class Client:
             if cursor is None or (limit is not None and len(items) >= limit):
                 return {**page, "items": items, "next": cursor}
 
-    def write(self, method: str, path: str, body: Any = None, query: Query | None = None) -> Any:
-        """Change something. Raises Failure."""
+    def write(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        query: Query | None = None,
+        *,
+        at_least_s: float = 0.0,
+        sent: Callable[[int], None] | None = None,
+    ) -> Any:
+        """Change something, with that much time at least. `sent` is told how much of the body is out, in percent.
+
+        Raises Failure.
+        """
         headers = {"Idempotency-Key": uuid.uuid4().hex}
         data = None
         if body is not None:
             headers["Content-Type"] = "application/json"
             data = json.dumps(body).encode()
-        return self._ask(_Request(method, _target(path, query or {}), headers, data), self._timeout_s).value
+        request = _Request(method, _target(path, query or {}), headers, data, sent)
+        return self._ask(request, max(self._timeout_s, at_least_s)).value
 
     def _read(self, path: str, query: Query, timeout_s: float) -> Answer:
         if self._stale:
@@ -197,7 +230,9 @@ class Client:
         headers = {"Accept": "application/json", "Ipamd-Deadline-Ms": str(deadline_ms), **request.headers}
         if self._token is not None:
             headers |= self._authorization(server, connection, self._token)
-        connection.request(request.method, request.target, request.body, headers)
+        if request.sent is not None and request.body is not None:
+            headers["Content-Length"] = str(len(request.body))
+        connection.request(request.method, request.target, request.open_body(), headers)
         response = connection.getresponse()
         return Answer(server, response.status, response.headers["Ipamd-Index"], _json(response))
 
@@ -227,7 +262,7 @@ def _definite(answer: Answer) -> Answer:
         return answer
     if answer.status == 404:
         raise NotFound(_detail(answer))
-    raise Refused(_detail(answer))
+    raise Refused(_detail(answer), answer.value if isinstance(answer.value, dict) else None)
 
 
 def _detail(answer: Answer) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import IntEnum
 from typing import IO, Any
 
@@ -30,9 +31,13 @@ class Failure(click.ClickException):
 
 
 class Refused(Failure):
-    """A server understood the request and refused it."""
+    """A server understood the request and refused it. `problem`: all that it said."""
 
     exit_code = Exit.REFUSED
+
+    def __init__(self, sentence: str, problem: Mapping[str, Any] | None = None) -> None:
+        super().__init__(sentence)
+        self.problem = problem or {}
 
 
 class NotFound(Failure):

@@ -14,6 +14,7 @@ from ipamctl.cni import cni
 from ipamctl.completion import completion
 from ipamctl.config import ServerType, load_file, read_token, read_trust
 from ipamctl.events import events
+from ipamctl.imports import import_
 from ipamctl.node import node
 from ipamctl.pool import pool
 from ipamctl.reservation import reservation
@@ -75,7 +76,11 @@ def cli(
     context.obj = Session(client, output)
 
 
-for _command in (pool, reservation, address, who, why, node, cluster, token, events, settings, cni, tls, completion):
+_COMMANDS: tuple[click.Command, ...] = (
+    *(pool, reservation, address, who, why, node, cluster, token, events, settings),
+    *(import_, cni, tls, completion),
+)
+for _command in _COMMANDS:
     cli.add_command(_command)
 
 

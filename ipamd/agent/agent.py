@@ -16,11 +16,14 @@ from ipamd.agent.upstream import NoAnswer, Upstream
 from ipamd.cni import config, environment
 from ipamd.cni.answer import read_error
 from ipamd.cni.attachments import read_valid, with_valid
+from ipamd.cni.call import AddCall, parse
 from ipamd.cni.errors import NOT_AVAILABLE, CniError
+from ipamd.cni.resolv import dns_header, parse_resolv_conf
 from ipamd.core.names import with_cluster
 from ipamd.core.ports import Unavailable
 from ipamd.core.spooled import CARRIED, SpooledCall
 from ipamd.service.calls import Calls
+from ipamd.service.hostfiles import HostFiles
 from ipamd.service.ports import Clock, Facts, Random
 from ipamd.service.sandboxes import Sandboxes
 from ipamd.service.spooling import Faulty, Spooling, Undeliverable
@@ -45,13 +48,15 @@ class Agent:
         clock: Clock,
         random: Random,
         sandboxes: Sandboxes,
+        files: HostFiles,
     ) -> None:
         self.upstream, self.facts, self.clock, self.random = upstream, facts, clock, random
         self.calls = Calls()
         self.spooling: Spooling | None = None
         """Set before the socket opens; it delivers by `deliver`."""
 
-        self._sandboxes, self._slots, self._fresh = sandboxes, Slots(clock), FreshAnswers(clock)
+        self._sandboxes, self._files = sandboxes, files
+        self._slots, self._fresh = Slots(clock), FreshAnswers(clock)
         self._reach = NodeReach(upstream, lambda: self.node)
 
     def applied(self) -> int:
@@ -76,7 +81,10 @@ class Agent:
     async def cni(
         self, verb: str, headers: Mapping[str, str], body: bytes, request_id: str, deadline_s: float
     ) -> Said | None:
-        """Carry out a CNI call; None: a DEL that is put aside, which must be valid. Raises CniError, Unavailable."""
+        """Carry out a CNI call; None: a DEL that is put aside, which must be valid.
+
+        Raises CniError, ApiError, Unavailable.
+        """
         asked = self._asked(verb, headers, body, request_id)
         if "Ipamd-Boot-Id" in asked.headers and asked_node(asked) == self.node:
             self._sandboxes.boot_id = asked.headers["Ipamd-Boot-Id"]
@@ -87,7 +95,7 @@ class Agent:
                 return await self._status(asked, deadline_s)
             case "add":
                 await self._in_order(deadline_s)
-                asked = await self._seen(asked)
+                asked = await self._seen(await self._resolved(asked))
             case "gc":
                 await self._in_order(deadline_s)
                 asked = await self._sparing(asked, deadline_s)
@@ -160,6 +168,17 @@ class Agent:
         netns = environment.variable(asked.headers, environment.NETNS)
         inode = await self._sandboxes.inode(netns) if netns else None
         return asked if inode is None else asked.saying(Ipamd_Netns_Inode=str(inode))
+
+    async def _resolved(self, asked: Asked) -> Asked:
+        """With what stands in the file of `resolvConf`, which is one of this host. Raises ApiError, CniError."""
+        try:
+            call = parse("add", asked.headers, asked.body, node=self.facts.node, cluster=self.facts.cluster)
+        except CniError:
+            return asked  # the server says what is wrong with it
+        if not isinstance(call, AddCall) or call.resolv_conf is None:
+            return asked
+        text = await self._files.text(call.resolv_conf, "ipam.resolvConf")
+        return asked.saying(Ipamd_Dns=dns_header(parse_resolv_conf(text)))
 
     async def _sparing(self, asked: Asked, deadline_s: float) -> Asked:
         """With what its list does not name although its namespace lives: only this host can see that."""

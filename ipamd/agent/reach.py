@@ -21,8 +21,10 @@ _JSON: Final = {"Accept": "application/json", "Content-Type": "application/json"
 
 
 class _Attachment(msgspec.Struct):
+    """`ifname` is null where an import left it open: nothing can be told of it before it is claimed."""
+
     pod_ref: str
-    ifname: str
+    ifname: str | None
     cni_network: str | None = None
     container_id: str | None = None
     netns: str | None = None
@@ -62,7 +64,7 @@ class NodeReach:
         _check(said)
         try:
             found = msgspec.json.decode(said.body, type=_Node)
-            sandboxes = tuple(_sandbox(one) for one in found.attachments)
+            sandboxes = tuple(_sandbox(one, one.ifname) for one in found.attachments if one.ifname is not None)
         except (msgspec.DecodeError, UnicodeDecodeError, AddressError) as error:
             raise _unreadable(error) from None
         return Known(name, said.index, found.cluster_id, sandboxes, tuple(boot.boot_id for boot in found.boots))
@@ -89,9 +91,9 @@ class NodeReach:
         _check(await self._upstream.ask(Asked("POST", f"/v1/nodes/{self._name()}/heartbeat", _JSON), deadline_s))
 
 
-def _sandbox(one: _Attachment) -> Sandbox:
+def _sandbox(one: _Attachment, ifname: str) -> Sandbox:
     addresses = tuple(parse_host(text) for text in one.addresses)
-    return Sandbox(one.cni_network, one.container_id, one.ifname, one.netns, one.netns_inode, one.pod_ref, addresses)
+    return Sandbox(one.cni_network, one.container_id, ifname, one.netns, one.netns_inode, one.pod_ref, addresses)
 
 
 def _line(one: Listed) -> dict[str, object]:

@@ -40,7 +40,10 @@ class NodeAgent(Front, Protocol):
     async def cni(
         self, verb: str, headers: Mapping[str, str], body: bytes, request_id: str, deadline_s: float
     ) -> Said | None:
-        """Carry out a CNI call; None: a DEL that is put aside, which must be valid. Raises CniError, Unavailable."""
+        """Carry out a CNI call; None: a DEL that is put aside, which must be valid.
+
+        Raises CniError, ApiError, Unavailable.
+        """
 
     async def api(self, asked: Asked, deadline_s: float) -> Said:
         """Carry out another request, with the rights of this node's token. Raises Unavailable."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -10,7 +11,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler as WebHandler
 
 from ipamd.api.access import NOBODY, Access, Caller, ForNodes, Least, identify
-from ipamd.api.body import read_json, shaped
+from ipamd.api.body import MAX_BODY_BYTES, read_json, shaped
 from ipamd.api.exchange import Exchange, Reply, Route
 from ipamd.api.front import Front
 from ipamd.api.intake import SERVER, deadline_after_s, left_ms_of, read_body, request_id_of
@@ -77,8 +78,11 @@ async def _parse(
 ) -> Exchange[Any, Any]:
     deadline_s = deadline_after_s(services.clock.monotonic_s(), left_ms_of(request.headers))
     query: Any = read_query(request.rel_url.raw_query_string, route.query)
-    raw = await read_body(request)
-    body = _read_shape(raw, route.body)
+    raw = await read_body(request, route.most_bytes)
+    if len(raw) <= MAX_BODY_BYTES:
+        body = _read_shape(raw, route.body)
+    else:  # seconds of work, in which the others want to be served
+        body = await asyncio.to_thread(_read_shape, raw, route.body)
     key = _key(request, caller, raw) if route.writes else None
     stale = getattr(query, "stale", None) is not None
     return Exchange(

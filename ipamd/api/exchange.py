@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from ipamd.api.access import Caller, ForNodes, Least
+from ipamd.api.body import MAX_BODY_BYTES
 from ipamd.api.query import encode_cursor
 from ipamd.api.schema.common import Items, NoQuery
 from ipamd.errors import ApiError
@@ -58,6 +59,7 @@ class Route:
     answer: Any = None
     status: int = 200
     codes: tuple[str, ...] = field(default=())
+    most_bytes: int = MAX_BODY_BYTES
 
     @property
     def writes(self) -> bool:

@@ -22,6 +22,9 @@ SERVER = "ipamd"
 BODY_S = 10.0
 """How long a body may take to arrive."""
 
+LARGE_BODY_S = 60.0
+"""The same for one that may be much larger than most."""
+
 DEFAULT_DEADLINE_S = 10.0
 MAX_DEADLINE_MS = 60_000
 MARGIN_S = 0.2
@@ -60,11 +63,13 @@ def left_ms_of(headers: Mapping[str, str]) -> int | None:
     return min(int(text), MAX_DEADLINE_MS)
 
 
-async def read_body(request: web.Request) -> bytes:
+async def read_body(request: web.Request, most_bytes: int = MAX_BODY_BYTES) -> bytes:
     """The whole body. Raises ApiError, Failure, and aiohttp's own for one that is too large."""
     length = request.content_length
-    if length is not None and length > MAX_BODY_BYTES:
-        raise Failure(ApiError("too_large", f"the body has {length} bytes; 1 MiB is the most"), _CLOSE)
+    if length is not None and length > most_bytes:
+        raise _too_large(f"the body has {length} bytes", most_bytes)
+    if most_bytes > MAX_BODY_BYTES:
+        return await _read_large(request, most_bytes)
     if not request.can_read_body:
         return b""
     if request.content.is_eof():  # all of it came with the headers: no timer is needed
@@ -73,4 +78,26 @@ async def read_body(request: web.Request) -> bytes:
         async with asyncio.timeout(BODY_S):
             return await request.read()
     except TimeoutError:
-        raise Failure(ApiError("invalid_request", f"the body did not arrive within {BODY_S:.0f} s"), _CLOSE) from None
+        raise _too_late(BODY_S) from None
+
+
+async def _read_large(request: web.Request, most_bytes: int) -> bytes:
+    """The body of a route that takes more than the application's own limit, which does not hold here."""
+    body = bytearray()
+    try:
+        async with asyncio.timeout(LARGE_BODY_S):
+            async for chunk in request.content.iter_any():
+                body += chunk
+                if len(body) > most_bytes:
+                    raise _too_large("the body is larger", most_bytes)
+    except TimeoutError:
+        raise _too_late(LARGE_BODY_S) from None
+    return bytes(body)
+
+
+def _too_large(what: str, most_bytes: int) -> Failure:
+    return Failure(ApiError("too_large", f"{what}; {most_bytes // 1024 // 1024} MiB is the most"), _CLOSE)
+
+
+def _too_late(limit_s: float) -> Failure:
+    return Failure(ApiError("invalid_request", f"the body did not arrive within {limit_s:.0f} s"), _CLOSE)

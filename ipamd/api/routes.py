@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ipamd.api.access import ForNodes, Least
 from ipamd.api.exchange import Route
-from ipamd.api.handlers import addresses, admin, cluster, cni_test, events, nodes, pools, reservations
+from ipamd.api.handlers import addresses, admin, cluster, cni_test, events, imports, nodes, pools, reservations
 from ipamd.api.schema import addresses as address_shapes
 from ipamd.api.schema import admin as admin_shapes
 from ipamd.api.schema import cluster as cluster_shapes
 from ipamd.api.schema import cni_test as test_shapes
+from ipamd.api.schema import imports as import_shapes
 from ipamd.api.schema import nodes as node_shapes
 from ipamd.api.schema import pools as pool_shapes
 from ipamd.api.schema import reservations as reservation_shapes
 from ipamd.api.schema.common import Items, ListQuery, ReadQuery, SpaceQuery, WriteSpaceQuery
 
 _A, _P, _R, _N, _M = address_shapes, pool_shapes, reservation_shapes, node_shapes, admin_shapes
-_T, _C = test_shapes, cluster_shapes
+_T, _C, _I = test_shapes, cluster_shapes, import_shapes
 _ANYBODY, _READER, _OPERATOR, _ADMIN = Least.ANYBODY, Least.READER, Least.OPERATOR, Least.ADMIN
 _ANY, _OWN = ForNodes.ANY, ForNodes.OWN
 _FULL = ("pool_exhausted", "address_taken", "address_not_allowed")
+
+MAX_IMPORT_BYTES = 64 * 1024 * 1024
 
 ROUTES: tuple[Route, ...] = (
     Route("GET", "/livez", cluster.live, "Whether the process answers", _ANYBODY, answer=_M.HealthShown),
@@ -224,6 +229,14 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         "POST",
+        "/v1/nodes/release-unclaimed",
+        nodes.release_unclaimed,
+        "Free what an import brought and no node has claimed",
+        _OPERATOR,
+        answer=_N.NodeReleasedShown,
+    ),
+    Route(
+        "POST",
         "/v1/nodes/{node}/rename",
         nodes.rename,
         "Give a node another name",
@@ -251,7 +264,18 @@ ROUTES: tuple[Route, ...] = (
         _READER,
         body=_T.CniTestBody,
         answer=_T.CniTestShown,
-        codes=("pool_not_found", *_FULL),
+    ),
+    Route(
+        "POST",
+        "/v1/import",
+        imports.import_,
+        "Take over what another IPAM plugin had given away",
+        _OPERATOR,
+        body=dict[str, Any],
+        query=_I.ImportQuery,
+        answer=_I.ImportShown,
+        codes=("import_conflict", "pool_not_found", "pool_exists", "too_large"),
+        most_bytes=MAX_IMPORT_BYTES,
     ),
     Route(
         "GET",

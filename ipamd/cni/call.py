@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from ipamd.cni import config, environment
@@ -11,17 +12,24 @@ from ipamd.cni.args import PodArgs, parse_args
 from ipamd.cni.attachments import read_previous, read_valid
 from ipamd.cni.config import Json
 from ipamd.cni.dialects import read_ipam
+from ipamd.cni.dialects.ipam import Ipam
 from ipamd.cni.environment import Caller, read_caller, read_sandbox
 from ipamd.cni.errors import CniError
 from ipamd.cni.overrides import Overrides
-from ipamd.cni.requested import annotated_pools, read_annotations, requested_addresses
+from ipamd.cni.requested import annotated_requests, read_annotations, requested_addresses
+from ipamd.cni.resolv import handed_dns
 from ipamd.cni.result import check_room
 from ipamd.cni.versions import ONE_OF_FAMILY, check_version
 from ipamd.core.addresses import Address
-from ipamd.core.commands import CallStart
+from ipamd.core.commands import CallStart, PoolRequest
+from ipamd.core.model import Dns
 from ipamd.core.names import container_pod_ref, with_cluster
 
 VERBS = ("add", "del", "check", "gc", "status")
+
+_REMEMBERED = 512
+_SHORT_BYTES = 16 * 1024
+"""Longer configurations are not remembered: what is takes a few MiB at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +56,22 @@ class AddCall(Call):
     netns: str
     pod_ref: str
     pod_uid: str | None
-    pools: tuple[str, ...]
+    requests: tuple[PoolRequest, ...]
     addresses: tuple[Address, ...]
     overrides: Overrides
+    resolv_conf: str | None
+    dialect: str
+    warnings: tuple[str, ...]
     netns_inode: int | None = None
     """What the agent that answered the plugin saw at `netns`."""
+
+    dns: Dns | None = None
+    """What the agent that answered the plugin read in `resolv_conf`."""
+
+    @property
+    def pools(self) -> tuple[str, ...]:
+        """The names of the pools; of an inline one that which it is made under."""
+        return names_of(self.requests)
 
     @property
     def one_of_family(self) -> bool:
@@ -75,8 +94,13 @@ class CheckCall(Call):
     container_id: str
     ifname: str
     netns: str
-    pools: tuple[str, ...]
+    requests: tuple[PoolRequest, ...]
     previous: frozenset[Address]
+
+    @property
+    def pools(self) -> tuple[str, ...]:
+        """The names of the pools."""
+        return names_of(self.requests)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +114,20 @@ class GcCall(Call):
 class StatusCall(Call):
     """Say whether an ADD in these pools could be served."""
 
-    pools: tuple[str, ...]
+    requests: tuple[PoolRequest, ...]
+
+    @property
+    def pools(self) -> tuple[str, ...]:
+        """The names of the pools."""
+        return names_of(self.requests)
 
 
 AnyCall = AddCall | DelCall | CheckCall | GcCall | StatusCall
+
+
+def names_of(requests: tuple[PoolRequest, ...]) -> tuple[str, ...]:
+    """The pools of some requests by name."""
+    return tuple(request.pool for request in requests)
 
 
 def parse(verb: str, headers: Mapping[str, str], body: bytes, *, node: str, cluster: str | None) -> AnyCall:
@@ -127,21 +161,37 @@ class _Base(NamedTuple):
     deadline_ms: int | None
 
 
-def _open(request: _Request) -> tuple[Json, _Base]:
-    """The configuration, and what all calls have, checked in the order of the reference implementation."""
-    conf = config.decode(request.body, strict=request.verb != "del")
-    network = config.read_network(conf)
-    version = check_version(conf.get("cniVersion"), request.verb)
-    caller = request.caller
-    return conf, _Base(version, network, caller.node, caller.start, caller.deadline_ms)
+class _Conf:
+    """A configuration, of which nobody changes anything."""
+
+    def __init__(self, body: bytes, verb: str) -> None:
+        """Checked in the order of the reference implementation. Raises CniError."""
+        self.json: Json = config.decode(body, strict=verb != "del")
+        self.network = config.read_network(self.json)
+        self.version = check_version(self.json.get("cniVersion"), verb)
+
+    @cached_property
+    def ipam(self) -> Ipam:
+        """Its `ipam` section. Raises CniError."""
+        return read_ipam(self.json)
+
+
+_remembered = lru_cache(_REMEMBERED)(_Conf)
+
+
+def _open(request: _Request) -> tuple[_Conf, _Base]:
+    """The configuration, and what all calls have. A node sends few configurations, thousands of times each."""
+    body, caller = request.body, request.caller
+    conf = (_remembered if len(body) <= _SHORT_BYTES else _Conf)(body, request.verb)
+    return conf, _Base(conf.version, conf.network, caller.node, caller.start, caller.deadline_ms)
 
 
 def _add(request: _Request) -> AddCall:
     sandbox = read_sandbox(request.verb, request.headers)
     conf, base = _open(request)
-    ipam = read_ipam(conf)
+    ipam = conf.ipam
     args = parse_args(environment.variable(request.headers, environment.ARGS) or "")
-    annotations = read_annotations(conf) if ipam.pod_annotations else {}
+    annotations = read_annotations(conf.json) if ipam.pod_annotations else {}
     call = AddCall(
         *base,
         container_id=sandbox.container_id,
@@ -149,12 +199,17 @@ def _add(request: _Request) -> AddCall:
         netns=sandbox.netns,
         pod_ref=_pod_ref(args, request.caller, sandbox.container_id),
         pod_uid=args.pod_uid,
-        pools=annotated_pools(ipam.pools, annotations),
-        addresses=requested_addresses(conf, args.ip, annotations, sandbox.ifname),
+        requests=annotated_requests(ipam.requests, annotations),
+        addresses=requested_addresses(conf.json, args.ip, annotations, sandbox.ifname),
         overrides=ipam.overrides,
+        resolv_conf=ipam.resolv_conf,
+        dialect=ipam.dialect,
+        warnings=ipam.warnings,
         netns_inode=environment.netns_inode(request.headers),
+        dns=handed_dns(request.headers),
     )
-    check_room(call.version, [static.address.family for static in call.overrides.addresses])
+    inline = [request.inline.family for request in call.requests if request.inline is not None]
+    check_room(call.version, [*inline, *(static.address.family for static in call.overrides.addresses)])
     return call
 
 
@@ -177,24 +232,24 @@ def _check(request: _Request) -> CheckCall:
         container_id=sandbox.container_id,
         ifname=sandbox.ifname,
         netns=sandbox.netns,
-        pools=_pools(conf),
-        previous=read_previous(conf),
+        requests=_requests(conf),
+        previous=read_previous(conf.json),
     )
 
 
 def _gc(request: _Request) -> GcCall:
     conf, base = _open(request)
-    return GcCall(*base, valid=read_valid(conf))
+    return GcCall(*base, valid=read_valid(conf.json))
 
 
 def _status(request: _Request) -> StatusCall:
     conf, base = _open(request)
-    return StatusCall(*base, pools=_pools(conf))
+    return StatusCall(*base, requests=_requests(conf))
 
 
-def _pools(conf: Json) -> tuple[str, ...]:
-    ipam = read_ipam(conf)
-    return annotated_pools(ipam.pools, read_annotations(conf) if ipam.pod_annotations else {})
+def _requests(conf: _Conf) -> tuple[PoolRequest, ...]:
+    ipam = conf.ipam
+    return annotated_requests(ipam.requests, read_annotations(conf.json) if ipam.pod_annotations else {})
 
 
 _READERS: dict[str, Callable[[_Request], AnyCall]] = {

@@ -21,6 +21,9 @@ ARGS = "CNI_ARGS"
 NETNS_INODE = "Ipamd-Netns-Inode"
 """Set by an agent, which alone can look at the namespaces of its host."""
 
+DNS = "Ipamd-Dns"
+"""Set by an agent for a configuration with `resolvConf`: what stands in that file of its host."""
+
 _HEADERS = {
     CONTAINER_ID: "CNI-ContainerID",
     NETNS: "CNI-Netns",
@@ -98,6 +101,11 @@ def netns_inode(headers: Mapping[str, str]) -> int | None:
     """The inode that an agent saw at CNI_NETNS; None: none, or nobody looked. Raises CniError."""
     text = _header(headers, NETNS_INODE)
     return None if not text else _number(text, NETNS_INODE, _MOST_INODE)
+
+
+def dns_text(headers: Mapping[str, str]) -> str | None:
+    """The name service settings that an agent hands on; None: it hands on none. Raises CniError."""
+    return _header(headers, DNS)
 
 
 def _header(headers: Mapping[str, str], header: str, what: str | None = None) -> str | None:

@@ -40,6 +40,8 @@ _STATUS = {
 _MSG_CHARS = 1000
 """A sentence that quotes what came in is cut here: a runtime writes it into logs and events."""
 
+_DETAILS_CHARS = 4000
+
 
 class CniError(Exception):
     """Ends a CNI call. `version` is the configuration's cniVersion, None where it is not known (yet)."""
@@ -63,8 +65,13 @@ def of_refused(refused: Refused) -> CniError:
 
 
 def of_api_error(error: ApiError) -> CniError:
-    """What an error of the shell is to a CNI caller."""
-    return CniError(error.row.cni, error.detail)
+    """What an error of the shell is to a CNI caller.
+
+    `details` has the clauses about ranges of a full pool for which the sentence has no room; a runtime puts both into
+    one line.
+    """
+    untold = [clause for clause in error.extra.get("ranges", ()) if clause not in error.detail]
+    return CniError(error.row.cni, error.detail, "; ".join(untold)[:_DETAILS_CHARS])
 
 
 def render_error(version: str | None, error: CniError, node: str, request_id: str) -> bytes:

@@ -8,7 +8,9 @@ from ipamd.cni import config
 from ipamd.cni.config import Json
 from ipamd.cni.errors import BAD_CONFIG, BAD_ENVIRONMENT, CniError
 from ipamd.core.addresses import Address, AddressError, parse_host
+from ipamd.core.commands import PoolRequest
 from ipamd.core.names import InvalidName, check_name
+from ipamd.core.values import replace
 
 ANNOTATIONS = "io.kubernetes.cri.pod-annotations"
 POOL_ANNOTATION = "ipamd.io/pool"
@@ -38,15 +40,16 @@ def read_annotations(conf: Json) -> Json:
     return config.mapping(runtime.get(ANNOTATIONS), f"runtimeConfig[{ANNOTATIONS!r}]")
 
 
-def annotated_pools(pools: tuple[str, ...], annotations: Mapping[str, object]) -> tuple[str, ...]:
-    """The pools of a request; a pod's annotation wins over a single one. Raises CniError."""
+def annotated_requests(requests: tuple[PoolRequest, ...], annotations: Mapping[str, object]) -> tuple[PoolRequest, ...]:
+    """What is asked of which pools; a pod's annotation wins over a single pool that is named. Raises CniError."""
     asked = annotations.get(POOL_ANNOTATION)
-    if not asked or len(pools) != 1:
-        return pools
+    if not asked or len(requests) != 1 or requests[0].inline is not None:
+        return requests
     try:
-        return (check_name(config.text(asked, POOL_ANNOTATION), f"pod annotation {POOL_ANNOTATION}"),)
+        name = check_name(config.text(asked, POOL_ANNOTATION), f"pod annotation {POOL_ANNOTATION}")
     except InvalidName as error:
         raise CniError(BAD_CONFIG, str(error)) from None
+    return (replace(requests[0], pool=name),)
 
 
 def _addresses(items: Iterable[str], code: int, where: str) -> tuple[Address, ...]:

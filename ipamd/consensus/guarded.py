@@ -202,6 +202,7 @@ class Guard(Transport):
 
         An empty journal knows nothing of what may have been acknowledged before it was lost.
         """
+        self._learn_commit(message)
         if self.leader_lives and not message.get("transfer"):
             return
         if self._journal.last_term == 0 < message["last_log_term"] and not self.bound():
@@ -212,6 +213,15 @@ class Guard(Transport):
             self._raft.deliver(name, message)
         elif (message["last_log_term"], message["last_log_index"]) >= (self._journal.last_term, self._journal.last):
             self._wire.send(name, {"type": "response_vote", "term": message["term"], "pre": True})
+
+    def _learn_commit(self, message: Message) -> None:
+        """What is committed elsewhere is so here, where the entry is the same: so are then all before it (Raft 5.3)."""
+        index = message.get("commit_index", 0)
+        if (
+            self._journal.first <= index <= self._journal.last
+            and self._journal.term_at(index) == message["commit_term"]
+        ):
+            self._raft.commit(index)
 
     def _got_vote(self, name: str, message: Message) -> None:
         """Each voter counts once a term."""

@@ -75,6 +75,11 @@ class Intake:
         """How many wait or are under way."""
         return self._in_flight
 
+    @property
+    def waiting(self) -> bool:
+        """Whether anybody waits to get into an entry."""
+        return bool(self._waiting.proposals or self._waiting.readers)
+
     def put(self, waiter: Waiter) -> None:
         """Queue somebody. Raises Unavailable (nothing was changed) when too many wait or it is closed."""
         with self._lock:

@@ -39,6 +39,10 @@ class Limits:
     batch_items: int = 1_000
     """Commands in one entry at most."""
 
+    gather_s: float = 0.05
+    """While an entry is under way what comes in gathers for the next one, but for no longer: each entry costs every
+    member a sync, a transaction and messages. Nobody waits where nothing is under way."""
+
     in_flight: int = 4_096
     """Proposals that wait or are under way at most; more are told to come again."""
 

@@ -1,8 +1,8 @@
 """Owns the messages of Raft as they may come from outside: five kinds, every field checked, nothing else passes.
 
-They are pysyncobj's, with what it lacks: the term of an acknowledgement, `pre` for the question before an election, and
-`transfer` for an election that the leader asked for. Fields that are not known here are left out, so that a newer
-member may say more.
+They are pysyncobj's, with what it lacks: the term of an acknowledgement, `pre` for the question before an election with
+what the asker knows of commits, and `transfer` for an election that the leader asked for. Fields that are not known
+here are left out, so that a newer member may say more.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _Data = Annotated[bytes, msgspec.Meta(min_length=1, max_length=MAX_DATA_BYTES)]
 
 
 class RequestVote(TypedDict):
-    """A candidate asks for a vote; with `pre`, whether it would get one."""
+    """A candidate asks for a vote; with `pre`, whether it would get one, and tells how far it knows of commits."""
 
     type: Literal["request_vote"]
     term: _Number
@@ -30,6 +30,8 @@ class RequestVote(TypedDict):
     last_log_term: _Number
     pre: NotRequired[bool]
     transfer: NotRequired[bool]
+    commit_index: NotRequired[_Number]
+    commit_term: NotRequired[_Number]
 
 
 class ResponseVote(TypedDict):

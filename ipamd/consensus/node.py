@@ -306,6 +306,7 @@ class RaftNode:
         self._removed(sentence)
 
     def _finish(self) -> None:
+        self._dead = True  # the loop runs once more, for the wire's end: nobody may use what is closed now
         try:
             self._replica.fail_all("this member has stopped")
             self._replica.close()

@@ -27,7 +27,12 @@ class PreVote:
         return self._won_term == self._raft.term + 1
 
     def ask(self) -> None:
-        """Begin a round: every voter is asked."""
+        """Begin a round: every voter is asked, and told what is committed.
+
+        Who has a longer journal will not vote for this member. It must be able to stand itself, though it may not have
+        heard yet that it has a vote: its promotion is committed, but whoever led did not come to tell it so.
+        """
+        committed = self._raft.committed
         self._asked_term, self._yes = self._raft.term + 1, {self._raft.name}
         question = {
             "type": "request_vote",
@@ -35,6 +40,8 @@ class PreVote:
             "last_log_index": self._journal.last,
             "last_log_term": self._journal.last_term,
             "pre": True,
+            "commit_index": committed,
+            "commit_term": self._journal.term_at(committed),
         }
         for name in sorted(self._raft.voters):
             self._wire.send(name, question)

@@ -76,6 +76,7 @@ class Replica:
         self._abandoned = False
         self._full: str | None = None
         self._look_at_s = 0.0
+        self._appended, self._appended_s = 0, 0.0
         self._succession: _Succession | None = None
         self._wire = wire or NoWire()
         self._open(me or Member(name, "", "", ""), beginning)
@@ -157,7 +158,7 @@ class Replica:
             more = False
         self._observe()
         self._waiting.tell()
-        return more
+        return more or (self.intake.waiting and self.trouble is None and not self._gathers())
 
     def hand_over(self, name: str | None) -> None:
         """Have a peer lead, or the most advanced one (None), if this member leads. Nothing is taken in meanwhile."""
@@ -279,7 +280,7 @@ class Replica:
         if self.trouble is not None:
             self._waiting.refuse(self.intake.take_all(), self.trouble)
             return
-        if self._succession is not None:
+        if self._gathers():
             return
         own = self._changes.due()
         if own is not None:
@@ -292,10 +293,19 @@ class Replica:
             index, term = self._append(items, changes_members=changes_members)
             self._waiting.carry(index, term, batch)
 
+    def _gathers(self) -> bool:
+        """Whether what waits does so a little longer: for a successor, or to share the entry after one under way."""
+        under_way = self._appended > self._engine.applied
+        soon = under_way and self._clock.monotonic_s() < self._appended_s + self._limits.gather_s
+        return soon or self._succession is not None
+
     def _append(self, items: list[Item], *, changes_members: bool) -> tuple[int, int]:
         self.figures.entries += 1
         self.figures.items += len(items)
-        return self._engine.append(encode_entry(self._log_clock.stamp(), items), changes_members=changes_members)
+        data = encode_entry(self._log_clock.stamp(), items)
+        index, term = self._engine.append(data, changes_members=changes_members)
+        self._appended, self._appended_s = index, self._clock.monotonic_s()
+        return index, term
 
     def _admitted(self, batch: Batch) -> tuple[Batch, bool]:
         """What of a batch may go into the log now, and whether it changes the members."""

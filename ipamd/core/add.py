@@ -9,12 +9,15 @@ frees nothing of the newer one.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from ipamd.core.addresses import Address, Network
+from ipamd.core.addresses import Address
 from ipamd.core.allocate import Choice, Wish, choose
+from ipamd.core.asked import Asked, asked_of
+from ipamd.core.claim import own_of
 from ipamd.core.commands import Add
 from ipamd.core.draft import Draft
+from ipamd.core.grant import grant_of
 from ipamd.core.model import (
     FOREVER,
     OLDEST,
@@ -25,25 +28,23 @@ from ipamd.core.model import (
     Held,
     Owner,
     Pool,
-    Range,
     Reservation,
-    Route,
     Start,
     Strategy,
 )
-from ipamd.core.outcomes import Code, Grant, Granted, GrantedAddress, Outcome, Refused
+from ipamd.core.outcomes import Code, Grant, Granted, Outcome, Refused
 from ipamd.core.requested import Place, check_requested, place_requested
 from ipamd.core.takeover import refuse_contested
+from ipamd.core.values import Value, replace
 
 MAX_POD_UIDS = 8
 """How many pod uids a reservation remembers."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """What a pod already has in one pool."""
+class _Found(Value):
+    """What a pod asks of one pool, and what it has there already."""
 
-    pool: Pool
+    asked: Asked
     reservation: Reservation | None
     attachments: tuple[Attachment, ...]
     mine: Attachment | None
@@ -52,6 +53,14 @@ class _Found:
 
     spare: tuple[AssignedAddress, ...] = ()
     """Own addresses whose position is served by another one: kept until they are let go, not handed out."""
+
+    was_open: bool = False
+    """An import left open whose it is, or which interface; this ADD says it."""
+
+    @property
+    def pool(self) -> Pool:
+        """The pool that is asked."""
+        return self.asked.pool
 
 
 @dataclass(slots=True)
@@ -82,27 +91,34 @@ def add(draft: Draft, command: Add) -> Outcome:
 
 
 def _look_in_all(draft: Draft, command: Add) -> list[_Found] | Refused:
-    founds: dict[int, _Found] = {}
+    founds: dict[str, _Found] = {}
     for request in command.requests:
-        pool = draft.view.pool(request.pool)
-        if pool is None:
-            return Refused(Code.POOL_NOT_FOUND, f"there is no pool {request.pool}", request.pool)
-        if pool.id in founds:  # it would get two reservations for one pod
-            return Refused(Code.INVALID_REQUEST, f"pool {pool.name} is asked for twice", pool.name)
-        founds[pool.id] = _look(draft, command, pool)
+        asked = asked_of(draft.view, request, command.pod_ref)
+        if isinstance(asked, Refused):
+            return asked
+        name = asked.pool.name
+        if name in founds:  # it would get two reservations for one pod
+            return Refused(Code.INVALID_REQUEST, f"pool {name} is asked for twice", name)
+        founds[name] = _look(draft, command, asked if asked.is_made else _make(draft, asked))
     return list(founds.values()) or Refused(Code.INVALID_REQUEST, "no pool is asked for")
 
 
-def _look(draft: Draft, command: Add, pool: Pool) -> _Found:
-    view = draft.view
-    reservation = view.reservation(pool.id, command.pod_ref)
-    if reservation is None:
-        return _Found(pool, None, (), None, {})
-    attachments = tuple(view.attachments(reservation.id))
-    mine = next((one for one in attachments if one.ifname == command.ifname), None)
+def _make(draft: Draft, asked: Asked) -> Asked:
+    """Make the pool that an inline request describes: with the addresses, or not at all."""
+    pool = replace(asked.pool, id=draft.new_id(), created_ms=draft.stamp.wall_ms)
+    draft.put(pool)
+    draft.event(EventKind.POOL_CREATED, space=pool.space, pool=pool.name)
+    return replace(asked, pool=pool)
+
+
+def _look(draft: Draft, command: Add, asked: Asked) -> _Found:
+    pool = asked.pool
+    own = own_of(draft, command, pool)
+    if own.reservation is None:
+        return _Found(asked, None, (), None, {})
     held: dict[int, AssignedAddress] = {}
     spare: list[AssignedAddress] = []
-    for assigned in view.assigned(mine.id) if mine else ():
+    for assigned in own.assigned:
         position = assigned.position
         if position >= len(pool.sets):
             spare.append(assigned)
@@ -113,7 +129,7 @@ def _look(draft: Draft, command: Add, pool: Pool) -> _Found:
             held[position] = assigned
         else:
             spare.append(assigned)
-    return _Found(pool, reservation, attachments, mine, held, tuple(spare))
+    return _Found(asked, own.reservation, own.attachments, own.mine, held, tuple(spare), own.was_open)
 
 
 def _in_set(pool: Pool, position: int, address: Address) -> bool:
@@ -156,7 +172,7 @@ def _refuse_contested(draft: Draft, command: Add, founds: list[_Found]) -> Refus
 
 
 def _plan(draft: Draft, command: Add, founds: list[_Found]) -> list[_Plan] | Refused:
-    placed = place_requested([found.pool for found in founds], [found.held for found in founds], command.addresses)
+    placed = place_requested([found.asked for found in founds], [found.held for found in founds], command.addresses)
     if isinstance(placed, Refused):
         return placed
     plans = [_Plan(found) for found in founds]
@@ -174,16 +190,19 @@ def _plan(draft: Draft, command: Add, founds: list[_Found]) -> list[_Plan] | Ref
 
 
 def _choose(draft: Draft, command: Add, plans: list[_Plan], place: Place, wanted: Address | None) -> Choice | Refused:
-    pool, position = plans[place[0]].found.pool, place[1]
+    number, position = place
+    asked = plans[number].found.asked
+    pool = asked.pool
     chosen = tuple(
         choice.address for plan in plans if plan.found.pool.space == pool.space for choice in plan.chosen.values()
     )
-    wish = Wish(pool, position, command.pod_ref, command.ifname, draft.stamp.log_ms, draft.last_id, chosen)
+    wish = Wish(asked, position, command.pod_ref, command.ifname, draft.stamp.log_ms, draft.last_id, chosen)
     if wanted is not None:
         return check_requested(draft.view, wish, wanted)
     choice = choose(draft.view, wish)
     if choice is None:
-        return Refused(Code.POOL_EXHAUSTED, f"pool {pool.name} has no free address", pool.name, position)
+        detail = f"pool {pool.name} has no free address"
+        return Refused(Code.POOL_EXHAUSTED, detail, pool.name, position, request=number)
     return choice
 
 
@@ -201,8 +220,8 @@ def _write(draft: Draft, command: Add, start: Start | None, plan: _Plan) -> Gran
     own = tuple(sorted((*addresses.values(), *found.spare), key=lambda one: (one.position, one.address)))
     held.append(Held(attachment, own))
     _tell(draft, command, attachment, plan)
-    return _grant(
-        command, found.pool, reservation, addresses, tuple(sorted(held, key=lambda one: one.attachment.ifname))
+    return grant_of(
+        command, found.asked, reservation, addresses, tuple(sorted(held, key=lambda one: one.attachment.ifname))
     )
 
 
@@ -321,6 +340,8 @@ def _tell(draft: Draft, command: Add, attachment: Attachment, plan: _Plan) -> No
     node = owner.node if owner else None
     new_kind = EventKind.BOUND if owner else EventKind.HELD
     kind, detail = _change_of_owner(old, owner) if found.mine else (None, "")
+    if found.was_open and old and owner and old.container_id == owner.container_id:
+        kind, detail = EventKind.CLAIMED, ""
     about = {"space": found.pool.space, "pool": found.pool.name, "pod_ref": command.pod_ref, "ifname": command.ifname}
     if kind is not None:
         for assigned in (*found.held.values(), *found.spare):
@@ -340,49 +361,3 @@ def _change_of_owner(old: Owner | None, new: Owner | None) -> tuple[EventKind | 
     if (old.node, old.container_id) != (new.node, new.container_id):
         return EventKind.REBOUND, f"from container {old.container_id}"
     return None, ""
-
-
-def _grant(
-    command: Add,
-    pool: Pool,
-    reservation: Reservation,
-    addresses: Mapping[int, AssignedAddress],
-    held: tuple[Held, ...],
-) -> Grant:
-    granted = tuple(_granted(pool, addresses[position]) for position in sorted(addresses))
-    return Grant(
-        pool.name,
-        pool.space,
-        command.ifname,
-        granted,
-        tuple(_route(route, granted) for route in pool.definition.routes),
-        pool.definition.dns,
-        reservation,
-        held,
-    )
-
-
-def _granted(pool: Pool, assigned: AssignedAddress) -> GrantedAddress:
-    one = _range_around(pool, assigned)
-    if one is None:  # stranded outside every subnet
-        return GrantedAddress(assigned.address, assigned.prefix, None)
-    gateway = None if one.gateway is None else Address(one.family, one.gateway)
-    return GrantedAddress(assigned.address, one.subnet.prefix, gateway)
-
-
-def _range_around(pool: Pool, assigned: AssignedAddress) -> Range | None:
-    """The range that gives an address, else one whose subnet it lies in."""
-    ranges = pool.sets[assigned.position]
-    giving = next((one for one in ranges if one.gives(assigned.address)), None)
-    return giving or next((one for one in ranges if one.subnet.covers(assigned.address)), None)
-
-
-def _route(route: Route, granted: tuple[GrantedAddress, ...]) -> Route:
-    """A default route without next hop goes through the gateway of its family."""
-    if route.gw is not None or route.dst not in _DEFAULTS:
-        return route
-    gateways = (one.gateway for one in granted if one.gateway and one.gateway.family == route.dst.family)
-    return Route(route.dst, next(gateways, None))
-
-
-_DEFAULTS = (Network(4, 0, 0), Network(6, 0, 0))

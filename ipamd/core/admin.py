@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
-
 from ipamd.core.commands import ChangeSettings, DropToken, Found, LiftQuarantine, PutToken, SetQuarantine
 from ipamd.core.draft import Draft
 from ipamd.core.model import Cluster, EventKind, Quarantine, Settings
 from ipamd.core.outcomes import Code, Done, Outcome, Quarantined, Refused, SettingsStored
+from ipamd.core.values import replace
 
-_SETTINGS = tuple(field.name for field in fields(Settings))
+_SETTINGS = Settings.__struct_fields__
 
 
 def set_quarantine(draft: Draft, command: SetQuarantine) -> Outcome:

@@ -7,28 +7,27 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ipamd.core.addresses import Address
-from ipamd.core.intervals import Span, Spans, count, normalise, nth, subtract
+from ipamd.core.asked import Asked
+from ipamd.core.intervals import Span, Spans, at_or_after, count, normalise, nth, subtract
 from ipamd.core.model import Cooling, Cursor, Pool, Range, Strategy
 from ipamd.core.ports import View
+from ipamd.core.values import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """An address for one set: from which inner range, and the cooling record that it ends, if it was cooling."""
+class Choice(Value):
+    """An address for one set: from which range of the pool, and the cooling record that it ends, if it was cooling."""
 
     address: Address
     order: int
     cooling: Cooling | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
+class Wish(Value):
     """For whom a set of a pool is asked. `chosen` are addresses that this command already gave away in the space."""
 
-    pool: Pool
+    asked: Asked
     position: int
     pod_ref: str
     ifname: str
@@ -37,9 +36,18 @@ class Wish:
     chosen: tuple[Address, ...] = ()
 
     @property
+    def pool(self) -> Pool:
+        """The pool that is asked."""
+        return self.asked.pool
+
+    @property
     def ranges(self) -> tuple[Range, ...]:
-        """The inner ranges of the set."""
-        return self.pool.sets[self.position]
+        """What of the set may be used. A *number* counts these; an *order* counts the pool's own ranges."""
+        return self.asked.sets[self.position]
+
+    def choice(self, number: int, value: int, cooling: Cooling | None = None) -> Choice:
+        """An address out of one of these ranges."""
+        return Choice(Address(self.ranges[number].family, value), self.asked.order(number), cooling)
 
 
 def choose(view: View, wish: Wish) -> Choice | None:
@@ -47,71 +55,85 @@ def choose(view: View, wish: Wish) -> Choice | None:
     return _own_cooling(view, wish) or _free(view, wish) or _oldest_cooling(view, wish)
 
 
-def order_of(ranges: tuple[Range, ...], address: Address) -> int | None:
+def number_of(ranges: tuple[Range, ...], address: Address) -> int | None:
     """Which of some ranges gives an address."""
-    return next((order for order, one in enumerate(ranges) if one.gives(address)), None)
+    return next((number for number, one in enumerate(ranges) if one.gives(address)), None)
 
 
 def _own_cooling(view: View, wish: Wish) -> Choice | None:
     """What this attachment held last, if it still waits."""
     own = view.cooling_of_pod(wish.pool.id, wish.pod_ref, wish.ifname)
     for cooling in sorted(own, key=lambda one: (-one.freed_log_ms, one.address)):
-        order = order_of(wish.ranges, cooling.address)
-        if order is None or cooling.address in wish.chosen:
+        number = number_of(wish.ranges, cooling.address)
+        if number is None or cooling.address in wish.chosen:
             continue
         if view.quarantine(cooling.space, cooling.address) is None:
-            return Choice(cooling.address, order, cooling)
+            return wish.choice(number, cooling.address.value, cooling)
     return None
 
 
 def _free(view: View, wish: Wish) -> Choice | None:
-    for order, span in _search_order(view, wish):
-        found = _next_free(view, wish, order, span)
+    for number, span in _search_order(view, wish):
+        found = _next_free(view, wish, number, span)
         if found is not None:
-            return Choice(Address(wish.ranges[order].family, found), order)
+            return wish.choice(number, found)
     return None
 
 
-def _next_free(view: View, wish: Wish, order: int, span: Span) -> int | None:
-    first, family = span.first, wish.ranges[order].family
+def _next_free(view: View, wish: Wish, number: int, span: Span) -> int | None:
+    """The lowest free address of a range in a span. What the request leaves out is leapt over, never walked."""
+    one, order, first = wish.ranges[number], wish.asked.order(number), span.first
     while first <= span.last:
         found = view.next_free(wish.pool, wish.position, order, first, span.last)
-        if found is None or Address(family, found) not in wish.chosen:
+        if found is None:
+            return None
+        usable = at_or_after(one.usable, found)
+        if usable is None:
+            return None
+        if usable == found and Address(one.family, found) not in wish.chosen:
             return found
-        first = found + 1
+        first = usable if usable > found else found + 1
     return None
 
 
 def _search_order(view: View, wish: Wish) -> Iterator[tuple[int, Span]]:
     """The intervals to look through, in the order of the pool's strategy."""
-    whole = [(order, Span(one.first, one.last)) for order, one in enumerate(wish.ranges)]
+    whole = [(number, Span(one.first, one.last)) for number, one in enumerate(wish.ranges)]
     begin = _beginning(view, wish)
     if begin is None:
         yield from whole
         return
-    order, value = begin
-    bounds = whole[order][1]
-    yield order, Span(value, bounds.last)
-    yield from whole[order + 1 :]
-    yield from whole[:order]
-    yield order, Span(bounds.first, value - 1)
+    number, value = begin
+    bounds = whole[number][1]
+    yield number, Span(value, bounds.last)
+    yield from whole[number + 1 :]
+    yield from whole[:number]
+    yield number, Span(bounds.first, value - 1)
 
 
 def _beginning(view: View, wish: Wish) -> tuple[int, int] | None:
-    """Where the search begins: (inner range, address); None: at the very start."""
+    """Where the search begins: (number of the range, address); None: at the very start."""
     match wish.pool.definition.strategy:
         case Strategy.LOWEST:
             return None
         case Strategy.ROUND_ROBIN:
-            return _after_cursor(view.cursor(wish.pool.id, wish.position), wish.ranges)
+            return _after_cursor(view.cursor(wish.pool.id, wish.position), wish)
         case Strategy.RANDOM:
             return _anywhere(wish)
 
 
-def _after_cursor(cursor: Cursor | None, ranges: tuple[Range, ...]) -> tuple[int, int] | None:
+def _after_cursor(cursor: Cursor | None, wish: Wish) -> tuple[int, int] | None:
+    """Behind the cursor; where no range of the wish has it, at the first one that begins behind it."""
     if cursor is None:
         return None
-    return cursor.order, min(cursor.address.value + 1, ranges[cursor.order].last + 1)
+    at, value = cursor.order, cursor.address.value
+    for number, one in enumerate(wish.ranges):
+        if wish.asked.order(number) == at and one.first <= value <= one.last:
+            return number, value + 1
+    for number, one in enumerate(wish.ranges):
+        if (wish.asked.order(number), one.first) > (at, value):
+            return number, one.first
+    return None
 
 
 def _anywhere(wish: Wish) -> tuple[int, int] | None:
@@ -122,20 +144,20 @@ def _anywhere(wish: Wish) -> tuple[int, int] | None:
         return None
     text = f"{wish.pool.id}:{wish.position}:{wish.seed}".encode()
     place = int.from_bytes(hashlib.blake2b(text, digest_size=32).digest(), "big") % total
-    for order, size in enumerate(sizes):
+    for number, size in enumerate(sizes):
         if place < size:
-            return order, nth(wish.ranges[order].usable, place)
+            return number, nth(wish.ranges[number].usable, place)
         place -= size
     return None
 
 
 def _oldest_cooling(view: View, wish: Wish) -> Choice | None:
     best: Choice | None = None
-    for order, one in enumerate(wish.ranges):
+    for number, one in enumerate(wish.ranges):
         for span in _without(one.usable, one.family, wish.chosen):
             found = _oldest_between(view, wish, one.family, span)
             if found and (best is None or best.cooling is None or found.freed_log_ms < best.cooling.freed_log_ms):
-                best = Choice(found.address, order, found)
+                best = wish.choice(number, found.address.value, found)
     return best
 
 

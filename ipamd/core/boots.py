@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import islice
 
 from ipamd.core.draft import Draft
 from ipamd.core.model import Attachment, EventKind
+from ipamd.core.values import replace
 
 SUSPECT_LIMIT = 5_000
 """How many attachments one boot makes suspect at most: far more than a host runs, and an entry's work stays bounded."""

@@ -7,9 +7,8 @@ is in the records) and exist so that a store can keep an index of what is free w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ipamd.core.addresses import Address
+from ipamd.core.imports import StagedPart
 from ipamd.core.model import (
     AssignedAddress,
     Attachment,
@@ -30,6 +29,7 @@ from ipamd.core.model import (
     Token,
     Tombstone,
 )
+from ipamd.core.values import Value
 
 Record = (
     Pool
@@ -48,20 +48,19 @@ Record = (
     | Token
     | Cluster
     | Member
+    | StagedPart
     | Sighting
     | MassSilence
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Put:
+class Put(Value):
     """Write a record; one with the same key is replaced."""
 
     record: Record
 
 
-@dataclass(frozen=True, slots=True)
-class Drop:
+class Drop(Value):
     """Remove a record, given as it is stored.
 
     A Pool: its ranges, cursors and floor go with it. An Attachment: its sighting goes with it.
@@ -71,16 +70,14 @@ class Drop:
     record: Record
 
 
-@dataclass(frozen=True, slots=True)
-class Occupy:
+class Occupy(Value):
     """An address is free no longer, in every range of its space."""
 
     space: str
     address: Address
 
 
-@dataclass(frozen=True, slots=True)
-class Vacate:
+class Vacate(Value):
     """Nothing occupies an address any more: every range of its space that gives it may hand it out."""
 
     space: str

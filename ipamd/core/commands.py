@@ -7,11 +7,12 @@ reused; a field is added only at the end, with a default, and a change of meanin
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from ipamd.core.addresses import Address
 from ipamd.core.codec import Codec
+from ipamd.core.imports import Finding
+from ipamd.core.inline import InlinePool
 from ipamd.core.model import Member, Owner, PoolDefinition, Settings, Token
 from ipamd.core.nodecommands import ConfirmSilence as ConfirmSilence  # noqa: PLC0414 - commands too, and so are these
 from ipamd.core.nodecommands import FindNodes as FindNodes  # noqa: PLC0414
@@ -22,17 +23,19 @@ from ipamd.core.nodecommands import Seen as Seen  # noqa: PLC0414
 from ipamd.core.nodecommands import SilentNode as SilentNode  # noqa: PLC0414
 from ipamd.core.origin import CallStart as CallStart  # noqa: PLC0414 - what every command begins with
 from ipamd.core.origin import Origin as Origin  # noqa: PLC0414
+from ipamd.core.values import Value
 
 
-@dataclass(frozen=True, slots=True)
-class PoolRequest:
-    """One pool of an ADD."""
+class PoolRequest(Value):
+    """One pool of an ADD: by its name, or (`inline`) by what it is; then `pool` is the name that it is made under."""
 
     pool: str
+    inline: InlinePool | None = None
+    spare_first_hosts: bool = False
+    """A bridge takes the first host of each range that has no gateway: do not give it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Add:
+class Add(Value):
     """Give a pod's interface its addresses in each pool asked for: all or nothing.
 
     `owner` None makes a held attachment that lasts `ttl_s` seconds (None: until released). `addresses` are those that
@@ -52,8 +55,7 @@ class Add:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Del:
+class Del(Value):
     """Let go what (node, CNI network, container, interface) holds, and leave a tombstone."""
 
     origin: Origin
@@ -64,8 +66,7 @@ class Del:
     call: CallStart | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Release:
+class Release(Value):
     """Release a reservation, or one interface of it, through the API.
 
     `container_id` and `generation` say which binding is meant: one that is not current changes nothing. Without both
@@ -91,21 +92,21 @@ class ReclaimCause(StrEnum):
 
     LOST = "lost"
     """Frees what a lost node holds, where `reclaim` says so and its time has passed, unless mass silence stands."""
+    UNCLAIMED = "unclaimed"
+    """What an import brought and no node has claimed: a binding that has a node by now is none of it."""
 
     POOL_DELETE = "pool_delete"
     """Frees for good, what is held or pinned too."""
 
 
-@dataclass(frozen=True, slots=True)
-class Binding:
+class Binding(Value):
     """One binding of an attachment, as somebody saw it."""
 
     attachment_id: int
     generation: int
 
 
-@dataclass(frozen=True, slots=True)
-class Reclaim:
+class Reclaim(Value):
     """Free those of the bindings that are still current, on `node` (None: anywhere), and started no later than `call`.
 
     The proposer looked at each of them (GC: not in the list, namespace not seen alive); what changed since is kept.
@@ -118,16 +119,14 @@ class Reclaim:
     call: CallStart | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CreatePool:
+class CreatePool(Value):
     """Make a pool. An equal one is no error."""
 
     origin: Origin
     definition: PoolDefinition
 
 
-@dataclass(frozen=True, slots=True)
-class ReplacePool:
+class ReplacePool(Value):
     """Replace a pool's definition. `force`: holders outside every new subnet stay, stranded."""
 
     origin: Origin
@@ -135,8 +134,7 @@ class ReplacePool:
     force: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class DropPool:
+class DropPool(Value):
     """Delete a pool. `force`: with all its reservations."""
 
     origin: Origin
@@ -144,8 +142,7 @@ class DropPool:
     force: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SetQuarantine:
+class SetQuarantine(Value):
     """Take an address out of use for `for_s` seconds of log time (None: until lifted)."""
 
     origin: Origin
@@ -155,8 +152,7 @@ class SetQuarantine:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class LiftQuarantine:
+class LiftQuarantine(Value):
     """Put a quarantined address back into use."""
 
     origin: Origin
@@ -164,8 +160,7 @@ class LiftQuarantine:
     address: Address
 
 
-@dataclass(frozen=True, slots=True)
-class RenameNode:
+class RenameNode(Value):
     """Give a node another name, with all that it holds."""
 
     origin: Origin
@@ -173,16 +168,14 @@ class RenameNode:
     to: str
 
 
-@dataclass(frozen=True, slots=True)
-class ForgetNode:
+class ForgetNode(Value):
     """Forget a node that has nothing bound: its boots and tombstones too."""
 
     origin: Origin
     node: str
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeSettings:
+class ChangeSettings(Value):
     """Change some of the replicated settings. None: stays as it is, whatever another change makes of it meanwhile."""
 
     origin: Origin
@@ -196,24 +189,21 @@ class ChangeSettings:
     events_max: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PutToken:
+class PutToken(Value):
     """Create a token."""
 
     origin: Origin
     token: Token
 
 
-@dataclass(frozen=True, slots=True)
-class DropToken:
+class DropToken(Value):
     """Revoke a token by its id."""
 
     origin: Origin
     token_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Value):
     """Found the cluster: its id, first settings, first members and first admin token. A second one changes nothing."""
 
     origin: Origin
@@ -223,8 +213,7 @@ class Found:
     token: Token | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Expire:
+class Expire(Value):
     """Nothing but time has passed: end holds, cooldowns, quarantines and tombstones that are due.
 
     Every entry does this first; the leader proposes this command when something is due and nobody else writes.
@@ -233,16 +222,14 @@ class Expire:
     origin: Origin
 
 
-@dataclass(frozen=True, slots=True)
-class AddMember:
+class AddMember(Value):
     """Take a member in: it follows without a vote until it is promoted."""
 
     origin: Origin
     member: Member
 
 
-@dataclass(frozen=True, slots=True)
-class PromoteMember:
+class PromoteMember(Value):
     """Give a member a vote. The id says which one is meant: the name may be another's by now."""
 
     origin: Origin
@@ -250,16 +237,14 @@ class PromoteMember:
     member_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class RemoveMember:
+class RemoveMember(Value):
     """Take a member out: it stops when it learns of it."""
 
     origin: Origin
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class BindMember:
+class BindMember(Value):
     """Keep where a member is reached now, and its id if none is known yet."""
 
     origin: Origin
@@ -269,11 +254,38 @@ class BindMember:
     api: str
 
 
-@dataclass(frozen=True, slots=True)
-class TakeDigest:
+class TakeDigest(Value):
     """Change nothing; each member takes the digest of its state as it is right behind this entry."""
 
     origin: Origin
+
+
+class StageImport(Value):
+    """Put a part of an import aside. Nothing else is changed; a part that is there already stays as it is."""
+
+    origin: Origin
+    import_id: str
+    number: int
+    findings: tuple[Finding, ...]
+
+
+class FinishImport(Value):
+    """Carry out an import whose parts, numbered from 0, are all staged: all of it or nothing. The parts go."""
+
+    origin: Origin
+    import_id: str
+    parts: int
+    pools: tuple[PoolRequest, ...]
+
+
+class Claim(Value):
+    """Tell bindings that are still current what an import did not know of them. What is known stays as it is."""
+
+    origin: Origin
+    bindings: tuple[Binding, ...]
+    ifname: str
+    node: str
+    cni_network: str | None = None
 
 
 Command = (
@@ -298,6 +310,9 @@ Command = (
     | RemoveMember
     | BindMember
     | TakeDigest
+    | StageImport
+    | FinishImport
+    | Claim
     | Report
     | LoseNodes
     | FindNodes
@@ -327,6 +342,9 @@ KINDS: dict[int, type[Command]] = {
     19: RemoveMember,
     20: BindMember,
     21: TakeDigest,
+    22: StageImport,
+    23: FinishImport,
+    24: Claim,
     30: Report,
     31: LoseNodes,
     32: FindNodes,

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from ipamd.core import admin, lost, members, nodes, pools, release, reports
+from ipamd.core import admin, claim, lost, members, nodes, pools, release, reports, staging
 from ipamd.core.add import add
 from ipamd.core.boots import suspect_older
 from ipamd.core.changes import Change
@@ -15,6 +14,7 @@ from ipamd.core.commands import (
     AddMember,
     BindMember,
     ChangeSettings,
+    Claim,
     Command,
     ConfirmSilence,
     CreatePool,
@@ -23,6 +23,7 @@ from ipamd.core.commands import (
     DropToken,
     Expire,
     FindNodes,
+    FinishImport,
     ForgetNode,
     Found,
     LiftQuarantine,
@@ -38,22 +39,26 @@ from ipamd.core.commands import (
     ReplacePool,
     Report,
     SetQuarantine,
+    StageImport,
     TakeDigest,
 )
 from ipamd.core.draft import Draft
 from ipamd.core.entries import Stamp
 from ipamd.core.outcomes import Done, Outcome, Refused
 from ipamd.core.ports import View
+from ipamd.core.values import Value
 
 EXPIRE_LIMIT = 256
 """How many of each kind one entry ends at most: an entry's work stays bounded, the rest comes with the next."""
+
+EXPIRE_PARTS = 8
+"""The same for parts of imports that nobody finished: each is as large as an entry."""
 
 SYSTEM = Origin("system", "")
 """Who asks for what time brings about."""
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Value):
     """What a command answers and what it wants written, in order.
 
     Refused: nothing, but for what was found out on the way and is told (a contested takeover).
@@ -85,6 +90,9 @@ _DECIDERS: Mapping[type[Command], Callable[[Draft, Any], Outcome]] = {
     PromoteMember: members.promote_member,
     RemoveMember: members.remove_member,
     BindMember: members.bind_member,
+    StageImport: staging.stage,
+    FinishImport: staging.finish,
+    Claim: claim.claim,
     NoteRefused: nodes.note_refused,
     TakeDigest: lambda _draft, _command: Done(),  # the state machine looks at what is behind it
     Report: reports.report,
@@ -106,7 +114,7 @@ def decide(view: View, command: Command, stamp: Stamp) -> Decision:
 
 
 def expire(view: View, stamp: Stamp, limit: int = EXPIRE_LIMIT) -> Decision:
-    """End up to `limit` holds, cooldowns, quarantines and tombstones that are due on the log's clock."""
+    """End up to `limit` holds, cooldowns, quarantines and tombstones, and few parts of imports, that are due."""
     draft, now = Draft(view, stamp, SYSTEM), stamp.log_ms
     for quarantine in view.due_quarantines(now, limit):  # first: what else ends may wait for this alone
         admin.end_quarantine(draft, quarantine, "ended")
@@ -117,4 +125,6 @@ def expire(view: View, stamp: Stamp, limit: int = EXPIRE_LIMIT) -> Decision:
             draft.vacate(cooling.space, cooling.address)
     for tombstone in view.due_tombstones(now, limit):
         draft.drop(tombstone)
+    for part in view.due_parts(now, min(limit, EXPIRE_PARTS)):
+        draft.drop(part)
     return Decision(Done(), tuple(draft.changes), draft.last_id, draft.last_event)

@@ -7,14 +7,16 @@ count, so that a definition is shown as it was given.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from ipamd.core.addresses import Address, AddressError, Network, parse_address, parse_network, usable_bounds
 from ipamd.core.intervals import Span
 from ipamd.core.model import DEFAULT_SPACE, FOREVER, Dns, PoolDefinition, Range, RangeSet, Route, Strategy
 from ipamd.core.names import InvalidName, check_name
+from ipamd.core.values import replace
 
 MAX_SECONDS = 10 * 366 * 24 * 3600
 """The longest duration that is taken: ten years."""
@@ -44,6 +46,18 @@ class RangeText:
     range_end: str | None = None
     exclude: tuple[str, ...] = ()
     gateway: str | None = None
+
+
+class RangeKeys(NamedTuple):
+    """What the fields of a range are called where it is written, so that an error names what is to be changed."""
+
+    subnet: str = "subnet"
+    start: str = "range_start"
+    end: str = "range_end"
+    exclude: str = "exclude"
+
+
+_KEYS = RangeKeys()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,27 +114,27 @@ def read_sets(ranges: Sequence[Sequence[RangeText]]) -> tuple[RangeSet, ...]:
     if sum(len(inner) for inner in ranges) > MAX_RANGES:
         raise DefinitionError(f"ranges has over {MAX_RANGES} ranges")
     sets = tuple(_read_set(inner, f"ranges[{position}]") for position, inner in enumerate(ranges))
-    _refuse_overlaps(sets)
+    refuse_overlaps(one for ranges in sets for one in ranges)
     return sets
 
 
-def read_range(text: RangeText, where: str = "range") -> Range:
+def read_range(text: RangeText, where: str = "range", keys: RangeKeys = _KEYS) -> Range:
     """One range. Raises DefinitionError, naming the field in `where`."""
-    subnet = read_network(text.subnet, f"{where}.subnet")
-    start = _bound(text.range_start, subnet, f"{where}.range_start")
-    end = _bound(text.range_end, subnet, f"{where}.range_end")
+    subnet = read_network(text.subnet, f"{where}.{keys.subnet}")
+    start = _bound(text.range_start, subnet, f"{where}.{keys.start}")
+    end = _bound(text.range_end, subnet, f"{where}.{keys.end}")
     if start is not None and end is not None and start > end:
         raise DefinitionError(
-            f"{where}.range_start {text.range_start!r} lies behind {where}.range_end {text.range_end!r}"
+            f"{where}.{keys.start} {text.range_start!r} lies behind {where}.{keys.end} {text.range_end!r}"
         )
     lowest, highest = usable_bounds(subnet)
     first, last = max(lowest, start if start is not None else lowest), min(highest, end if end is not None else highest)
     if first > last:
         raise DefinitionError(f"{where} has no address that can be handed out between its bounds in {subnet}")
     if len(text.exclude) > MAX_EXCLUDES:
-        raise DefinitionError(f"{where}.exclude has over {MAX_EXCLUDES} entries")
+        raise DefinitionError(f"{where}.{keys.exclude} has over {MAX_EXCLUDES} entries")
     excludes = tuple(
-        read_exclude(exclude, subnet.family, f"{where}.exclude[{at}]") for at, exclude in enumerate(text.exclude)
+        read_exclude(exclude, subnet.family, f"{where}.{keys.exclude}[{at}]") for at, exclude in enumerate(text.exclude)
     )
     return Range(subnet, first, last, start, end, excludes, _gateway(text.gateway, subnet, f"{where}.gateway"))
 
@@ -207,9 +221,9 @@ def _read_set(inner: Sequence[RangeText], where: str) -> RangeSet:
     return ranges
 
 
-def _refuse_overlaps(sets: tuple[RangeSet, ...]) -> None:
-    """Sorted by their first address, some neighbours overlap if any two ranges do."""
-    ranges = sorted((one for ranges in sets for one in ranges), key=lambda one: (one.family, one.first))
+def refuse_overlaps(ranges: Iterable[Range]) -> None:
+    """Sorted by their first address, some neighbours overlap if any two ranges do. Raises DefinitionError."""
+    ranges = sorted(ranges, key=lambda one: (one.family, one.first))
     for left, right in pairwise(ranges):
         if left.family == right.family and right.first <= left.last:
             first, last = Address(right.family, right.first), Address(right.family, min(left.last, right.last))

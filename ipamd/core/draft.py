@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ipamd.core.addresses import Address
 from ipamd.core.changes import Change, Drop, Occupy, Put, Record, Vacate
 from ipamd.core.commands import CallStart, Origin
 from ipamd.core.entries import Stamp
 from ipamd.core.model import OLDEST, Boot, Event, EventKind, GenerationFloor, Node, Quarantine, Start
 from ipamd.core.ports import View
+from ipamd.core.values import replace
 
 MAX_BOOTS = 16
 """How many boots of a node are remembered."""
@@ -25,17 +24,25 @@ class Draft:
         self.view = view
         self.stamp = stamp
         self.origin = origin
+        self.stands = False
+        """What is written stands although the command is refused: it is no part of what was asked for."""
+
+        self._begin()
+
+    def _begin(self) -> None:
         self.changes: list[Change] = []
-        self.last_id = view.last_id
-        self.last_event = view.last_event
+        self.last_id = self.view.last_id
+        self.last_event = self.view.last_event
         self._floors: dict[int, int] = {}
         self._lifted: set[tuple[str, Address]] = set()
         self._nodes: dict[str, Node] = {}
         self.booted: list[str] = []
         """Nodes that were heard from a new boot, not their first."""
 
-        self.stands = False
-        """What is written stands although the command is refused: it is no part of what was asked for."""
+    def only_tell(self) -> None:
+        """The command is refused: what it wanted is forgotten, what is written from here on stands all the same."""
+        self._begin()
+        self.stands = True
 
     def new_id(self) -> int:
         """An id that no record ever had."""

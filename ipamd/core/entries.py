@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from ipamd.core.codec import CodecError
+from ipamd.core.values import Value
 
 VERSION = 1
 OP_BYTES = 16
@@ -60,8 +60,7 @@ class Item(NamedTuple):
         return _ITEM.size + len(self.fingerprint) + len(self.command)
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Value):
     """A decoded entry."""
 
     stamp: Stamp

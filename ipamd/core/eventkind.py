@@ -20,6 +20,9 @@ class EventKind(StrEnum):
     REBOUND = "rebound"
     MOVED = "moved"
     RELEASED = "released"
+    CLAIMED = "claimed"
+    """What an import did not know of a holder became known: pod, node or interface."""
+
     QUARANTINED = "quarantined"
     UNQUARANTINED = "unquarantined"
     NODE_RENAMED = "node_renamed"
@@ -39,3 +42,4 @@ class EventKind(StrEnum):
     MEMBER_PROMOTED = "member_promoted"
     MEMBER_REMOVED = "member_removed"
     MEMBER_BOUND = "member_bound"
+    IMPORTED = "imported"

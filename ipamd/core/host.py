@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from ipamd.core.values import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Value):
     """A host that runs pods, known since its first call or report."""
 
     name: str
@@ -37,8 +36,7 @@ class Node:
     """How many of its living attachments had lost their addresses to others, as of its last report."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sighting:
+class Sighting(Value):
     """What the last report of its node said of one binding. Void once the attachment has another generation."""
 
     attachment_id: int
@@ -56,8 +54,7 @@ class Sighting:
     """Another node's claim to it was refused since: that is told once."""
 
 
-@dataclass(frozen=True, slots=True)
-class MassSilence:
+class MassSilence(Value):
     """Many nodes fell silent at once, which is more likely the network's fault: while it stands nothing is reclaimed.
 
     Once confirmed (not `stands`) it remembers when: nodes that were lost before do not count again.
@@ -68,8 +65,7 @@ class MassSilence:
     since_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class Boot:
+class Boot(Value):
     """A boot of a node. `order` counts from 1 in the order in which the boots were first seen."""
 
     node: str

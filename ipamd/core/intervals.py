@@ -18,6 +18,9 @@ class Span(NamedTuple):
     last: int
 
 
+_FEW = 4
+"""So many spans are looked at one by one sooner than they are searched."""
+
 Spans = tuple[Span, ...]
 """A normalised set of integers: ascending, disjoint, not touching."""
 
@@ -66,8 +69,21 @@ def intersect(left: Spans, right: Spans) -> Spans:
 
 def contains(spans: Spans, value: int) -> bool:
     """Whether a normalised set has a number in it."""
+    if len(spans) <= _FEW:
+        for first, last in spans:
+            if value <= last:
+                return first <= value
+        return False
     at = bisect_right(spans, (value, float("inf"))) - 1
     return at >= 0 and spans[at].last >= value
+
+
+def at_or_after(spans: Spans, value: int) -> int | None:
+    """The lowest number of a normalised set that is not below `value`; None: all are."""
+    at = bisect_right(spans, (value, float("inf"))) - 1
+    if at >= 0 and spans[at].last >= value:
+        return value
+    return spans[at + 1].first if at + 1 < len(spans) else None
 
 
 def count(spans: Iterable[Span]) -> int:

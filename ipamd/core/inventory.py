@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from ipamd.core.addresses import Address
 from ipamd.core.commands import Seen
+from ipamd.core.imports import is_open_ifname
 from ipamd.core.model import Attachment, Owner
+from ipamd.core.names import InvalidName, check_ifname, check_network
 from ipamd.core.ports import View
 from ipamd.core.reports import current
+from ipamd.core.values import Value
 
 _PAGE = 500
 _WEIGHT = {True: 0, None: 1, False: 2}
@@ -27,8 +29,7 @@ class Listed(NamedTuple):
     addresses: tuple[Address, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Inventory:
+class Inventory(Value):
     """What was found on a node. `index`: the log index known before looking; `boot_id` None: somebody else speaks."""
 
     node: str
@@ -38,85 +39,108 @@ class Inventory:
     spooled: int = 0
 
 
-Key = tuple[str, str]
-
-
 class Lines:
     """The lines of an inventory, by whom they mean."""
 
-    def __init__(self, listed: Iterable[Listed]) -> None:
-        self._by_key: dict[Key, list[Listed]] = {}
-        for one in sorted(listed, key=lambda one: _WEIGHT[one.alive]):  # life counts first, then doubt
-            self._by_key.setdefault((one.container_id, one.ifname), []).append(one)
+    def __init__(self, view: View, inventory: Inventory) -> None:
+        self._view, self._node = view, inventory.node
+        self._by_container: dict[str, list[Listed]] = {}
+        for one in sorted(inventory.listed, key=lambda one: (_WEIGHT[one.alive], one.ifname)):
+            self._by_container.setdefault(one.container_id, []).append(one)  # life counts first, then doubt
 
     def of(self, attachment: Attachment) -> Listed | None:
-        """The line that means an attachment; what either side does not know matches anything."""
+        """The line that means a binding; what either side does not know matches anything.
+
+        An open interface may be any of its container's that no other binding has.
+        """
         owner = attachment.owner
         if owner is None or owner.container_id is None:
             return None
-        lines = self._by_key.get((owner.container_id, attachment.ifname), ())
-        return next((one for one in lines if _is_of(one, owner)), None)
+        mine = [one for one in self._by_container.get(owner.container_id, ()) if self._is_of(one, owner)]
+        named = next((one for one in mine if one.ifname == attachment.ifname), None)
+        if named is not None or not is_open_ifname(attachment.ifname):
+            return named
+        return next((one for one in mine if not any(it.ifname == one.ifname for it in self.meant(one))), None)
 
-    def interfaces(self) -> Iterable[Key]:
-        """Container and interface of each line, in a fixed order."""
-        return sorted(self._by_key)
+    def meant(self, line: Listed) -> Iterator[Attachment]:
+        """The bindings that a line may mean: of its interface, and of open ones."""
+        for one in self._view.attachments_of_container(line.container_id, line.ifname):
+            if one.owner is not None and self._is_of(line, one.owner):
+                yield one
 
     def all(self) -> Iterator[Listed]:
-        """Every line."""
-        for key in self.interfaces():
-            yield from self._by_key[key]
+        """Every line, in a fixed order: container by container, interface by interface."""
+        for container_id in sorted(self._by_container):
+            yield from sorted(self._by_container[container_id], key=lambda one: one.ifname)
 
-
-def _is_of(line: Listed, owner: Owner) -> bool:
-    return line.cni_network is None or owner.cni_network in (None, line.cni_network)
+    def _is_of(self, line: Listed, owner: Owner) -> bool:
+        return owner.node in (None, self._node) and (
+            line.cni_network is None or owner.cni_network in (None, line.cni_network)
+        )
 
 
 def seen_of(view: View, inventory: Inventory, now_log_ms: int) -> list[Seen]:
     """What an inventory says that the state does not know yet, of each binding that is old enough to be judged."""
-    lines = Lines(inventory.listed)
     found: list[Seen] = []
-    for attachment, line in _meant(view, inventory, lines):
+    for attachment, line in _meant(view, inventory):
         if attachment.bound_index > inventory.index:
             continue
-        alive = None if line is None else line.alive
-        if inventory.boot_id is None and alive is not True:
+        seen = _seen(attachment, line)
+        if inventory.boot_id is None and seen.alive is not True:
             continue
-        seen = Seen(attachment.id, attachment.generation, alive, line.cni_network if line else None)
         if _matters(view, attachment, seen, now_log_ms):
             found.append(seen)
     return found
 
 
-def _meant(view: View, inventory: Inventory, lines: Lines) -> Iterator[tuple[Attachment, Listed | None]]:
+def _meant(view: View, inventory: Inventory) -> Iterator[tuple[Attachment, Listed | None]]:
     """What is bound on the node, and what an import left without a node that a line means."""
+    lines = Lines(view, inventory)
     after = 0
     while page := view.attachments_of_node(inventory.node, after, _PAGE):
         yield from ((one, lines.of(one)) for one in page)
         after = page[-1].id
-    for container_id, ifname in lines.interfaces():
-        for one in view.attachments_of_container(container_id, ifname):
-            if one.owner is not None and one.owner.node is None and (line := lines.of(one)) is not None:
-                yield one, line
+    unclaimed = {
+        one.id: one for line in lines.all() for one in lines.meant(line) if one.owner is not None and not one.owner.node
+    }
+    yield from ((one, line) for one in unclaimed.values() if (line := lines.of(one)) is not None)
+
+
+def _seen(attachment: Attachment, line: Listed | None) -> Seen:
+    if line is None:
+        return Seen(attachment.id, attachment.generation, None)
+    ifname = _valid(check_ifname, line.ifname) if is_open_ifname(attachment.ifname) else None
+    return Seen(attachment.id, attachment.generation, line.alive, _valid(check_network, line.cni_network), ifname)
+
+
+def _valid(check: Callable[[str], str], name: str | None) -> str | None:
+    """A name that a node told; None: it is none, and nothing is filled in."""
+    try:
+        return None if name is None else check(name)
+    except InvalidName:
+        return None
 
 
 def _matters(view: View, attachment: Attachment, seen: Seen, now_log_ms: int) -> bool:
     old = current(view.sighting(attachment.id), attachment)
-    owner = attachment.owner
-    if old is None or old.alive != seen.alive or (owner is not None and owner.node is None):
+    if old is None or old.alive != seen.alive or _fills(view, attachment, seen):
         return True
     if old.gone_log_ms is not None:
         return now_log_ms - old.gone_log_ms >= view.settings().evidence_grace_s * 1000
     return attachment.suspect and seen.alive is True
 
 
+def _fills(view: View, attachment: Attachment, seen: Seen) -> bool:
+    """Whether a binding is told what an import did not know of it."""
+    owner = attachment.owner
+    if owner is None or owner.node is None or (owner.cni_network is None and seen.cni_network is not None):
+        return owner is not None
+    return seen.ifname is not None and all(
+        one.ifname != seen.ifname for one in view.attachments(attachment.reservation_id)
+    )
+
+
 def strangers(view: View, inventory: Inventory) -> Sequence[Listed]:
     """The living lines that mean nothing that is bound: their addresses were given up meanwhile."""
-    lines = Lines(inventory.listed).all()
-    return [one for one in lines if one.alive is True and one.addresses and not _is_bound(view, inventory.node, one)]
-
-
-def _is_bound(view: View, node: str, line: Listed) -> bool:
-    return any(
-        one.owner is not None and one.owner.node in (None, node) and _is_of(line, one.owner)
-        for one in view.attachments_of_container(line.container_id, line.ifname)
-    )
+    lines = Lines(view, inventory)
+    return [one for one in lines.all() if one.alive is True and one.addresses and not any(lines.meant(one))]

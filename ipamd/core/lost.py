@@ -6,13 +6,12 @@ nothing of a node that gave a sign of life in between is ever freed.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ipamd.core.commands import ConfirmSilence, FindNodes, LoseNodes
 from ipamd.core.draft import Draft
 from ipamd.core.model import Attachment, EventKind, MassSilence, Node, Pool, Settings
 from ipamd.core.outcomes import Code, Done, Outcome, Refused
 from ipamd.core.ports import View
+from ipamd.core.values import replace
 
 MASS_NODES = 2
 """More than so many nodes that hold addresses, and ..."""

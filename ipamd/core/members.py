@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ipamd.core.commands import AddMember, BindMember, PromoteMember, RemoveMember
 from ipamd.core.draft import Draft
 from ipamd.core.model import EventKind, Member
 from ipamd.core.outcomes import Code, Done, Outcome, Refused
+from ipamd.core.values import replace
 
 
 def add_member(draft: Draft, command: AddMember) -> Outcome:

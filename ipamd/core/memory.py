@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
-from ipamd.core.addresses import Address
+from ipamd.core.addresses import Address, Network
 from ipamd.core.changes import Change, Drop, Put, Record
 from ipamd.core.commands import Command
 from ipamd.core.decide import Decision, decide, expire
 from ipamd.core.entries import Stamp
+from ipamd.core.imports import StagedPart, is_open_ifname
 from ipamd.core.intervals import Span, intersect, normalise, subtract
 from ipamd.core.model import (
     FOREVER,
@@ -59,6 +60,7 @@ KEYS: dict[type, Callable[..., Key]] = {
     Token: lambda one: (one.id,),
     Cluster: lambda _: (),
     Member: lambda one: (one.name,),
+    StagedPart: lambda one: (one.import_id, one.number),
     Sighting: lambda one: (one.attachment_id,),
     MassSilence: lambda _: (),
 }
@@ -137,6 +139,13 @@ class MemoryState:
     def pools_of_space(self, space: str) -> Sequence[Pool]:
         return sorted((one for one in self.all(Pool) if one.space == space), key=lambda one: one.name)
 
+    def pools_on(self, space: str, subnet: Network) -> Sequence[Pool]:
+        return [
+            pool
+            for pool in self.pools_of_space(space)
+            if any(one.subnet == subnet for ranges in pool.sets for one in ranges)
+        ]
+
     def reservation(self, pool_id: int, pod_ref: str) -> Reservation | None:
         found = (one for one in self.all(Reservation) if (one.pool_id, one.pod_ref) == (pool_id, pod_ref))
         return next(found, None)
@@ -155,7 +164,9 @@ class MemoryState:
         return [
             one
             for one in self.all(Attachment)
-            if one.owner and (one.owner.container_id, one.ifname) == (container_id, ifname)
+            if one.owner
+            and one.owner.container_id == container_id
+            and (one.ifname == ifname or is_open_ifname(one.ifname))
         ]
 
     def attachments_of_node(self, node: str, after_id: int, limit: int) -> Sequence[Attachment]:
@@ -258,6 +269,13 @@ class MemoryState:
     def due_tombstones(self, now_log_ms: int, limit: int) -> Sequence[Tombstone]:
         ended = [one for one in self.all(Tombstone) if _due(one.until_log_ms, now_log_ms)]
         return sorted(ended, key=lambda one: (one.until_log_ms, *KEYS[Tombstone](one)))[:limit]
+
+    def staged(self, import_id: str) -> Sequence[StagedPart]:
+        return [one for one in self.all(StagedPart) if one.import_id == import_id]
+
+    def due_parts(self, now_log_ms: int, limit: int) -> Sequence[StagedPart]:
+        ended = [one for one in self.all(StagedPart) if _due(one.until_log_ms, now_log_ms)]
+        return sorted(ended, key=lambda one: (one.until_log_ms, *KEYS[StagedPart](one)))[:limit]
 
 
 def _due(until_log_ms: int | None, now_log_ms: int) -> bool:

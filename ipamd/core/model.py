@@ -6,7 +6,6 @@ clock (Unix epoch, milliseconds, UTC) and is for people and history only; durati
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from typing import NamedTuple
@@ -18,6 +17,7 @@ from ipamd.core.host import MassSilence as MassSilence  # noqa: PLC0414
 from ipamd.core.host import Node as Node  # noqa: PLC0414
 from ipamd.core.host import Sighting as Sighting  # noqa: PLC0414
 from ipamd.core.intervals import Span, Spans, contains, normalise, subtract
+from ipamd.core.values import Value
 
 FOREVER = -1
 """`hold_s` and `hold_until_log_ms`: no end."""
@@ -52,16 +52,14 @@ OLDEST = Start(0, 0)
 """The start of what has none: made by the API or an import, or spooled by a boot that was never seen."""
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(Value):
     """A route of a pool. `gw` None: through the gateway of the range if the route is a default route, else on link."""
 
     dst: Network
     gw: Address | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Dns:
+class Dns(Value):
     """Name service settings, as in a CNI result."""
 
     nameservers: tuple[str, ...] = ()
@@ -70,8 +68,7 @@ class Dns:
     options: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Range:
+class Range(Value, dict=True, gc=True):
     """One inner range of a pool.
 
     `first` and `last` are the bounds that count, inside the subnet and moved off network and broadcast address;
@@ -107,8 +104,7 @@ RangeSet = tuple[Range, ...]
 """An outer entry of `ranges`: gives one address an attachment; its ranges are alternatives, tried in order."""
 
 
-@dataclass(frozen=True)
-class PoolDefinition:
+class PoolDefinition(Value):
     """What an operator says of a pool. None: follows the cluster's settings."""
 
     name: str
@@ -126,8 +122,7 @@ class PoolDefinition:
     inline: bool = False
 
 
-@dataclass(frozen=True)
-class Pool:
+class Pool(Value):
     """A pool as the state holds it."""
 
     id: int
@@ -150,8 +145,7 @@ class Pool:
         return self.definition.sets
 
 
-@dataclass(frozen=True, slots=True)
-class Reservation:
+class Reservation(Value):
     """A pool's promise to a pod. At most one for a (pool, pod_ref)."""
 
     id: int
@@ -168,8 +162,7 @@ class Reservation:
         return self.pod_uids[-1] if self.pod_uids else None
 
 
-@dataclass(frozen=True, slots=True)
-class Owner:
+class Owner(Value):
     """Who holds an attachment: one interface of one container in one CNI network on one node.
 
     `netns_inode` is what the answering host saw at the path in CNI_NETNS. None: not known.
@@ -182,8 +175,7 @@ class Owner:
     netns_inode: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Attachment:
+class Attachment(Value):
     """One interface of a reservation. `owner` is None while it is held. At most one for a (reservation, ifname)."""
 
     id: int
@@ -209,8 +201,7 @@ class Attachment:
         return AttachmentState.SUSPECT if self.suspect else AttachmentState.BOUND
 
 
-@dataclass(frozen=True, slots=True)
-class AssignedAddress:
+class AssignedAddress(Value):
     """An address that an attachment holds. At most one for a (space, address): the first promise."""
 
     space: str
@@ -224,8 +215,7 @@ class AssignedAddress:
     """Length of the subnet's prefix, for the result."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cooling:
+class Cooling(Value):
     """A freed address that waits. Its former holder may have it back; others only when nothing else is free."""
 
     space: str
@@ -241,8 +231,7 @@ class Cooling:
     """From here on it is free like any other."""
 
 
-@dataclass(frozen=True, slots=True)
-class Quarantine:
+class Quarantine(Value):
     """An address that an operator took out of use. A holder keeps it until it lets go."""
 
     space: str
@@ -253,8 +242,7 @@ class Quarantine:
     by: str
 
 
-@dataclass(frozen=True, slots=True)
-class Cursor:
+class Cursor(Value):
     """Where a round-robin set goes on: the inner range and the address handed out last."""
 
     pool_id: int
@@ -263,16 +251,14 @@ class Cursor:
     address: Address
 
 
-@dataclass(frozen=True, slots=True)
-class GenerationFloor:
+class GenerationFloor(Value):
     """The highest generation of what a pool has freed: new attachments begin above it, so that none comes twice."""
 
     pool_id: int
     generation: int
 
 
-@dataclass(frozen=True, slots=True)
-class Tombstone:
+class Tombstone(Value):
     """The mark that a DEL leaves: an ADD of this attachment that started no later is refused."""
 
     node: str
@@ -283,8 +269,7 @@ class Tombstone:
     until_log_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Value):
     """Something that happened, with who asked for it. `index` counts 1, 2, 3, ... without gaps."""
 
     index: int
@@ -301,8 +286,7 @@ class Event:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Value):
     """The settings that decide what is allocated or freed; replicated (interface, section 1)."""
 
     inline_pools: bool = True
@@ -325,8 +309,7 @@ class Role(StrEnum):
     ENROL = "enrol"
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(Value):
     """A bearer token. Only the SHA-256 of its secret is kept."""
 
     id: str
@@ -338,16 +321,14 @@ class Token:
     node: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(Value):
     """An attachment with its addresses, in the order of the pool's sets."""
 
     attachment: Attachment
-    addresses: tuple[AssignedAddress, ...] = field(default=())
+    addresses: tuple[AssignedAddress, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Value):
     """A Raft member: its name, the random id of its data directory, and how others reach it."""
 
     name: str
@@ -357,8 +338,7 @@ class Member:
     voter: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Cluster:
+class Cluster(Value):
     """The cluster's identity, given once when it is founded."""
 
     id: str

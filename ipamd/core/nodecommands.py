@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ipamd.core.origin import Origin
+from ipamd.core.values import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """One binding, as a node looked at it. `cni_network` fills in what an import did not know."""
+class Seen(Value):
+    """One binding, as a node looked at it. `cni_network` and `ifname` fill in what an import did not know."""
 
     attachment_id: int
     generation: int
     alive: bool | None
     cni_network: str | None = None
+    ifname: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Value):
     """What a node saw of its own attachments; those whose sighting stays as it is may be left out.
 
     `index` is the log index that the node knew before it looked: what was bound later is not judged. `boot_id` None:
@@ -34,16 +32,14 @@ class Report:
     conflicts: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class SilentNode:
+class SilentNode(Value):
     """A node that the leader heard last at `since_ms` (wall clock), too long ago."""
 
     node: str
     since_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class LoseNodes:
+class LoseNodes(Value):
     """Count nodes as lost. `doubtful` are others that are silent too, not for so long yet."""
 
     origin: Origin
@@ -51,23 +47,20 @@ class LoseNodes:
     doubtful: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class FindNodes:
+class FindNodes(Value):
     """Lost nodes are heard again."""
 
     origin: Origin
     nodes: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ConfirmSilence:
+class ConfirmSilence(Value):
     """An operator confirms that the nodes lost so far are lost: mass silence ends, what waits for it goes on."""
 
     origin: Origin
 
 
-@dataclass(frozen=True, slots=True)
-class NoteRefused:
+class NoteRefused(Value):
     """A DEL that a node had put aside is refused for good: what it was to free may be held for ever."""
 
     origin: Origin

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ipamd.core.boots import attachments_on
 from ipamd.core.commands import ForgetNode, NoteRefused, RenameNode
 from ipamd.core.draft import Draft
+from ipamd.core.imports import pod_ref_of
 from ipamd.core.model import EventKind, Node
-from ipamd.core.names import container_pod_ref, with_cluster
 from ipamd.core.outcomes import Code, Done, Outcome, Refused
+from ipamd.core.values import replace
 
 
 def rename_node(draft: Draft, command: RenameNode) -> Outcome:
@@ -78,20 +77,14 @@ def _rename_pods(draft: Draft, command: RenameNode, reservation_ids: list[int]) 
     """Containers without pod data are named after their node (`_/NODE/CONTAINERID`): they get the new name."""
     for reservation_id in reservation_ids:
         reservation = draft.view.reservation_by_id(reservation_id)
-        prefix = _pod_ref_on(command.node, "")
+        prefix = pod_ref_of(command.node, "")
         if reservation is None or not reservation.pod_ref.startswith(prefix):
             continue
-        pod_ref = _pod_ref_on(command.to, reservation.pod_ref.removeprefix(prefix))
+        pod_ref = pod_ref_of(command.to, reservation.pod_ref.removeprefix(prefix))
         if draft.view.reservation(reservation.pool_id, pod_ref) is not None:
             return Refused(Code.INVALID_REQUEST, f"there is a reservation for {pod_ref} already")
         draft.put(replace(reservation, pod_ref=pod_ref))
     return None
-
-
-def _pod_ref_on(node: str, container_id: str) -> str:
-    """The pod_ref of a container without pod data, given the whole name of its node."""
-    cluster, _, bare = node.rpartition(":")
-    return with_cluster(cluster or None, container_pod_ref(bare, container_id))
 
 
 def note_refused(draft: Draft, command: NoteRefused) -> Outcome:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from ipamd.core.values import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(Value):
     """Who asked: token or socket, and the request's id. Kept with each event."""
 
     by: str
     request_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class CallStart:
+class CallStart(Value):
     """When a CNI call started, as the plugin says it: kernel boot id and CLOCK_BOOTTIME in ns."""
 
     boot_id: str

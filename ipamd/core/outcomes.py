@@ -6,12 +6,13 @@ the first call was, whatever happened to the state since.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from ipamd.core.addresses import Address
 from ipamd.core.codec import Codec
+from ipamd.core.imports import Conflict
 from ipamd.core.model import Dns, Held, Pool, Quarantine, Reservation, Route, Settings
+from ipamd.core.values import Value
 
 
 class Code(StrEnum):
@@ -35,8 +36,7 @@ class Code(StrEnum):
     LAST_MEMBER = "last_member"
 
 
-@dataclass(frozen=True, slots=True)
-class Stranded:
+class Stranded(Value):
     """A holder that a changed pool would not serve again, or a deleted one would free."""
 
     pod_ref: str
@@ -44,8 +44,7 @@ class Stranded:
     address: Address
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(Value):
     """Nothing was changed. `detail` is one sentence for people; `pool` is set where one pool is the reason."""
 
     code: Code
@@ -55,10 +54,11 @@ class Refused:
     """POOL_EXHAUSTED: which outer entry of the pool had nothing to give."""
 
     stranded: tuple[Stranded, ...] = ()
+    request: int | None = None
+    """POOL_EXHAUSTED: which request of the ADD, from 0. Its pool may have another name than the request gives it."""
 
 
-@dataclass(frozen=True, slots=True)
-class GrantedAddress:
+class GrantedAddress(Value):
     """An address as a CNI result tells it: with the subnet's prefix length and the range's gateway."""
 
     address: Address
@@ -66,8 +66,7 @@ class GrantedAddress:
     gateway: Address | None
 
 
-@dataclass(frozen=True, slots=True)
-class Grant:
+class Grant(Value):
     """What an ADD got in one pool; `held` are all attachments of the reservation, the ADD's own (`ifname`) too."""
 
     pool: str
@@ -80,16 +79,14 @@ class Grant:
     held: tuple[Held, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Granted:
+class Granted(Value):
     """An ADD succeeded: one grant for each pool asked for, in their order. `created`: a reservation is new."""
 
     created: bool
     grants: tuple[Grant, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class LetGo:
+class LetGo(Value):
     """An attachment that was freed, or (`held`) is kept for its pod."""
 
     pool: str
@@ -100,16 +97,14 @@ class LetGo:
     held: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Released:
+class Released(Value):
     """A DEL, a release or a reclaim. `stale`: what was named is not the current binding, nothing was changed."""
 
     items: tuple[LetGo, ...]
     stale: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PoolStored:
+class PoolStored(Value):
     """A pool was made or replaced (or, not `created`, was there already)."""
 
     created: bool
@@ -121,33 +116,47 @@ class PoolStored:
     stranded: tuple[Stranded, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PoolDropped:
+class PoolDropped(Value):
     """A pool was deleted; `stranded` lists whom it had."""
 
     stranded: tuple[Stranded, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Quarantined:
+class Quarantined(Value):
     """An address is out of use."""
 
     quarantine: Quarantine
 
 
-@dataclass(frozen=True, slots=True)
-class SettingsStored:
+class SettingsStored(Value):
     """The settings now in force."""
 
     settings: Settings
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
+class Done(Value):
     """Carried out; there is nothing to tell."""
 
 
-Outcome = Refused | Granted | Released | PoolStored | PoolDropped | Quarantined | SettingsStored | Done
+class ImportedPool(Value):
+    """What an import did in one pool: how many addresses it made, how many were so already or had gone since."""
+
+    pool: str
+    space: str
+    created: bool
+    made: int
+    kept: int
+    gone: int
+
+
+class Imported(Value):
+    """An import was carried out; or, where there are conflicts, nothing but its staged parts was changed."""
+
+    pools: tuple[ImportedPool, ...]
+    conflicts: tuple[Conflict, ...] = ()
+
+
+Outcome = Refused | Granted | Released | PoolStored | PoolDropped | Quarantined | SettingsStored | Done | Imported
 
 KINDS: dict[int, type[Outcome]] = {
     1: Refused,
@@ -158,6 +167,7 @@ KINDS: dict[int, type[Outcome]] = {
     6: Quarantined,
     7: SettingsStored,
     8: Done,
+    9: Imported,
 }
 
 VERSION = 1

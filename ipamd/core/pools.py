@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from ipamd.core.addresses import Address
 from ipamd.core.commands import CreatePool, DropPool, ReplacePool
@@ -13,6 +12,7 @@ from ipamd.core.model import AssignedAddress, EventKind, Pool, PoolDefinition, S
 from ipamd.core.outcomes import Code, Outcome, PoolDropped, PoolStored, Refused, Stranded
 from ipamd.core.ports import View
 from ipamd.core.release import free
+from ipamd.core.values import replace
 
 MAX_STRANDED = 10_000
 """How many stranded holders an answer lists at most; an entry of the log and its outcome stay bounded."""
@@ -123,7 +123,7 @@ def _settle(draft: Draft, old: Pool, new: Pool) -> tuple[tuple[Stranded, ...], i
     outside = 0
     stranded: list[AssignedAddress] = []
     for assigned in draft.view.assigned_of_pool(old.id):
-        place = _place(new, assigned.address)
+        place = place_in(new, assigned.address)
         if place is None:
             outside += 1
         elif place != (assigned.position, assigned.prefix):
@@ -137,15 +137,16 @@ def _gives(pool: Pool, assigned: AssignedAddress) -> bool:
     return any(one.gives(assigned.address) for ranges in pool.sets for one in ranges)
 
 
-def _place(pool: Pool, address: Address) -> tuple[int, int] | None:
+def place_in(pool: Pool, address: Address) -> tuple[int, int] | None:
     """Position and prefix length of the set whose subnet an address lies in; one that gives it comes first."""
-    around = [
-        (not one.gives(address), position, one.subnet.prefix)
-        for position, ranges in enumerate(pool.sets)
-        for one in ranges
-        if one.subnet.covers(address)
-    ]
-    return min(around)[1:] if around else None
+    around: tuple[int, int] | None = None
+    for position, ranges in enumerate(pool.sets):
+        for one in ranges:
+            if one.subnet.covers(address):
+                if one.gives(address):
+                    return position, one.subnet.prefix
+                around = around or (position, one.subnet.prefix)
+    return around
 
 
 def _forget_cursors(draft: Draft, old: Pool, new: Pool) -> None:

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
-from ipamd.core.addresses import Address
+from ipamd.core.addresses import Address, Network
+from ipamd.core.counts import Doubt as Doubt  # noqa: PLC0414 - what snapshots tell, and so is this
+from ipamd.core.counts import FamilyCounts as FamilyCounts  # noqa: PLC0414
 from ipamd.core.entries import Item
+from ipamd.core.imports import StagedPart
+from ipamd.core.intervals import Spans
 from ipamd.core.model import (
     AssignedAddress,
     Attachment,
@@ -34,6 +37,7 @@ from ipamd.core.model import (
     Tombstone,
 )
 from ipamd.core.outcomes import Outcome
+from ipamd.core.values import Value
 
 
 class View(Protocol):
@@ -65,6 +69,9 @@ class View(Protocol):
     def pools_of_space(self, space: str) -> Sequence[Pool]:
         """The pools of a space, by name."""
 
+    def pools_on(self, space: str, subnet: Network) -> Sequence[Pool]:
+        """The pools of a space that have a range of exactly this subnet, by name."""
+
     def reservation(self, pool_id: int, pod_ref: str) -> Reservation | None:
         """The reservation of a pod in a pool."""
 
@@ -78,7 +85,10 @@ class View(Protocol):
         """The attachments of a reservation, by ifname."""
 
     def attachments_of_container(self, container_id: str, ifname: str) -> Sequence[Attachment]:
-        """The attachments bound to a container's interface, on any node and in any CNI network, by id."""
+        """The attachments bound to a container's interface, on any node and in any CNI network, by id.
+
+        Those of an import that did not know the interface are among them, whichever is asked for.
+        """
 
     def attachments_of_node(self, node: str, after_id: int, limit: int) -> Sequence[Attachment]:
         """Up to `limit` attachments bound on a node, by id, with ids above `after_id`."""
@@ -110,7 +120,8 @@ class View(Protocol):
     def next_free(self, pool: Pool, position: int, order: int, first: int, last: int) -> int | None:
         """The lowest address in [first, last] that a range gives and nothing in its space occupies.
 
-        The range is `pool.sets[position][order]`. Occupied is what is assigned, cools or is in quarantine.
+        The range is `pool.sets[position][order]`. Occupied is what is assigned, cools or is in quarantine. The state
+        need not have the pool.
         """
 
     def cursor(self, pool_id: int, position: int) -> Cursor | None:
@@ -158,9 +169,14 @@ class View(Protocol):
     def due_tombstones(self, now_log_ms: int, limit: int) -> Sequence[Tombstone]:
         """Tombstones that ended by now, the earliest first (ties: by their key)."""
 
+    def staged(self, import_id: str) -> Sequence[StagedPart]:
+        """The parts of an import that are staged, by number."""
 
-@dataclass(frozen=True, slots=True)
-class LogEntry:
+    def due_parts(self, now_log_ms: int, limit: int) -> Sequence[StagedPart]:
+        """Staged parts that nobody finished by now, the earliest first (ties: by import and number)."""
+
+
+class LogEntry(Value):
     """A committed entry: `data` is an encoded entry (core.entries), or empty for Raft's own no-op."""
 
     index: int
@@ -168,8 +184,7 @@ class LogEntry:
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Applied:
+class Applied(Value):
     """The outcome of one command of an entry."""
 
     op: bytes
@@ -244,8 +259,7 @@ class Unavailable(Exception):  # noqa: N818 - a state of the cluster, named as t
         self.retry_after_s = retry_after_s
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Value):
     """The outcome of a proposal, and the index of the entry that carried it."""
 
     index: int
@@ -320,32 +334,6 @@ class NodeRow(NamedTuple):
     bound: int
 
 
-class FamilyCounts(NamedTuple):
-    """How the usable addresses of one family of a pool are spent: all but `total` sum to `total`.
-
-    Usable are addresses that a range of the pool gives; `elsewhere` are held through another pool of the space.
-    """
-
-    total: int
-    bound: int
-    held: int
-    cooling: int
-    quarantined: int
-    withheld: int
-    elsewhere: int
-    free: int
-
-
-class Doubt(NamedTuple):
-    """How many of a pool's bound addresses of a family are in doubt on one node: suspect, or lost with it."""
-
-    family: int
-    node: str
-    suspect: int
-    lost: int
-    silent_since_ms: int | None
-
-
 class Snapshot(View, Protocol):
     """A consistent read of one moment: a View, and the lists that only readers need."""
 
@@ -375,8 +363,8 @@ class Snapshot(View, Protocol):
     def doubts(self, pool: Pool) -> Sequence[Doubt]:
         """What of the bound addresses of a pool is suspect or lost, by family and node."""
 
-    def free_count(self, pool: Pool, position: int, order: int) -> int:
-        """How many addresses of one range are free."""
+    def spent(self, pool: Pool, family: int, spans: Spans) -> FamilyCounts:
+        """How the addresses of some spans, which the pool gives, are spent."""
 
     def history(self, space: str, address: Address, before_index: int | None, limit: int) -> Sequence[HistoryRow]:
         """The holders of an address, newest first, with `from_index` below `before_index`."""
@@ -386,6 +374,12 @@ class Snapshot(View, Protocol):
 
     def nodes(self, after: str, limit: int) -> Sequence[NodeRow]:
         """Up to `limit` nodes with names above `after`, by name."""
+
+    def unclaimed_count(self) -> int:
+        """How many attachments are bound on no node that is known: an import brought them, and nobody came since."""
+
+    def unclaimed(self, after_id: int, limit: int) -> Sequence[Attachment]:
+        """Up to `limit` of them, by id, with ids above `after_id`."""
 
     def tokens(self) -> Sequence[Token]:
         """All tokens, by id."""

@@ -7,11 +7,12 @@ gives them up. Freed addresses cool, so that late packets and stale ARP entries 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ipamd.core.addresses import Address
 from ipamd.core.commands import Del, Reclaim, ReclaimCause, Release
 from ipamd.core.draft import Draft
+from ipamd.core.imports import is_open_pod, known_ifname, matches, named_first, told_ifname
 from ipamd.core.lost import is_reclaimable
 from ipamd.core.model import (
     FOREVER,
@@ -20,12 +21,12 @@ from ipamd.core.model import (
     Attachment,
     Cooling,
     EventKind,
-    Owner,
     Pool,
     Reservation,
     Tombstone,
 )
 from ipamd.core.outcomes import Code, LetGo, Outcome, Refused, Released
+from ipamd.core.values import replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class _Subject:
             space=self.pool.space,
             pool=self.pool.name,
             pod_ref=self.reservation.pod_ref,
-            ifname=self.attachment.ifname,
+            ifname=known_ifname(self.attachment.ifname),
             address=address,
             node=self.node,
             detail=self.detail,
@@ -62,11 +63,9 @@ def delete(draft: Draft, command: Del) -> Outcome:
     """Carry out a CNI DEL: free what its own container holds, if it was bound before the DEL started."""
     view = draft.view
     start = draft.start(command.node, command.call) if command.call is not None else None
-    matching = [
-        one
-        for one in view.attachments_of_container(command.container_id, command.ifname)
-        if _matches(one.owner, command)
-    ]
+    there = view.attachments_of_container(command.container_id, command.ifname)
+    mine = [one for one in there if matches(one.owner, command.node, command.cni_network)]
+    matching = named_first(mine, command.ifname)
     current = [one for one in matching if start is None or one.start <= start]
     if start is not None:
         key = (command.node, command.cni_network, command.container_id, command.ifname)
@@ -121,6 +120,8 @@ def _may_go(draft: Draft, command: Reclaim, attachment: Attachment) -> bool:
     """Whether the cause still holds where the log is now."""
     if command.cause is ReclaimCause.LOST:
         return is_reclaimable(draft.view, attachment, draft.stamp.log_ms)
+    if command.cause is ReclaimCause.UNCLAIMED:
+        return attachment.owner is not None and attachment.owner.node is None
     if command.cause is ReclaimCause.SUSPECT_RELEASE:
         return attachment.suspect
     if command.cause is ReclaimCause.GC and command.node is not None:
@@ -149,11 +150,6 @@ def free(draft: Draft, attachments: Sequence[Attachment], detail: str) -> tuple[
     return tuple(items)
 
 
-def _matches(owner: Owner | None, command: Del) -> bool:
-    """Whether a binding is the one a DEL names. What an import did not know matches anything."""
-    return owner is not None and owner.node in (None, command.node) and owner.cni_network in (None, command.cni_network)
-
-
 def _chosen(draft: Draft, command: Release, reservation: Reservation | None) -> list[Attachment]:
     if reservation is None:
         return []
@@ -166,7 +162,8 @@ def _release_whole(draft: Draft, command: Release, attachments: list[Attachment]
     if bound is not None and bound.owner is not None and not command.force:
         place = f" on node {bound.owner.node}" if bound.owner.node else ""
         detail = (
-            f"{bound.ifname} of {command.pod_ref} is bound to container {bound.owner.container_id}{place}; "
+            f"{told_ifname(bound.ifname)} of {command.pod_ref} is bound to container "
+            f"{bound.owner.container_id}{place}; "
             "name its container_id or generation, or use force"
         )
         return Refused(Code.BOUND, detail, command.pool)
@@ -196,7 +193,9 @@ def _grouped(draft: Draft, attachments: Iterable[Attachment]) -> Iterable[tuple[
 
 
 def _hold_until(draft: Draft, pool: Pool, reservation: Reservation) -> int | None:
-    """Until when what is let go is kept for its pod; None: it is not."""
+    """Until when what is let go is kept for its pod; None: it is not. A pod that nobody knows cannot come back."""
+    if is_open_pod(reservation.pod_ref):
+        return None
     hold_s = pool.definition.hold_s
     if reservation.pinned or hold_s == FOREVER:
         return FOREVER

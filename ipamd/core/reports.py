@@ -7,13 +7,14 @@ gone, none between them says otherwise, it was bound before the first one looked
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from ipamd.core.commands import CallStart, Report, Seen
 from ipamd.core.draft import Draft
+from ipamd.core.filling import Filling
 from ipamd.core.model import Attachment, Node, Sighting
 from ipamd.core.outcomes import Code, Outcome, Refused, Released
 from ipamd.core.release import let_go
+from ipamd.core.values import replace
 
 
 def report(draft: Draft, command: Report) -> Outcome:
@@ -25,6 +26,7 @@ def report(draft: Draft, command: Report) -> Outcome:
     if host.clash:
         return Released((), stale=True)
     gone: list[Attachment] = []
+    filling = Filling(draft, command.node)
     for seen in _each_once(command.seen):
         attachment = draft.view.attachment_by_id(seen.attachment_id)
         if attachment is None or not _is_meant(attachment, seen, command):
@@ -34,7 +36,7 @@ def report(draft: Draft, command: Report) -> Outcome:
         if _is_twice_gone(draft, attachment, seen, command):
             gone.append(attachment)
         else:
-            _note(draft, attachment, seen, command.node)
+            _note(draft, attachment, seen, filling)
     grace_s = draft.view.settings().evidence_grace_s
     detail = f"two reports of node {command.node}, {grace_s} s apart or more, found its namespace gone"
     return Released(let_go(draft, gone, detail))
@@ -95,7 +97,7 @@ def _is_twice_gone(draft: Draft, attachment: Attachment, seen: Seen, command: Re
     return waited_ms >= draft.view.settings().evidence_grace_s * 1000 and command.index >= old.gone_index
 
 
-def _note(draft: Draft, attachment: Attachment, seen: Seen, node: str) -> None:
+def _note(draft: Draft, attachment: Attachment, seen: Seen, filling: Filling) -> None:
     """Keep what was seen, and what an import did not know."""
     old = current(draft.view.sighting(attachment.id), attachment)
     new = Sighting(attachment.id, attachment.generation, seen.alive)
@@ -108,9 +110,7 @@ def _note(draft: Draft, attachment: Attachment, seen: Seen, node: str) -> None:
         new = replace(new, contested=old.contested)
     if new != old:
         draft.put(new)
-    owner = attachment.owner
-    if owner is not None and owner.node is None:
-        owner = replace(owner, node=node, cni_network=owner.cni_network or seen.cni_network)
-    known = replace(attachment, owner=owner, suspect=attachment.suspect and seen.alive is not True)
+    known = replace(attachment, suspect=attachment.suspect and seen.alive is not True)
+    known = filling.fill(known, seen.ifname, seen.cni_network)
     if known != attachment:
         draft.put(known)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ipamd.core.addresses import Address
-from ipamd.core.allocate import Choice, Wish, order_of
-from ipamd.core.intervals import Span, contains, normalise
-from ipamd.core.model import AssignedAddress, Pool, Range
+from ipamd.core.allocate import Choice, Wish, number_of
+from ipamd.core.asked import Asked
+from ipamd.core.intervals import contains, normalise
+from ipamd.core.model import AssignedAddress, Range
 from ipamd.core.outcomes import Code, Refused
 from ipamd.core.ports import View
 
@@ -16,7 +17,7 @@ Place = tuple[int, int]
 
 
 def place_requested(
-    pools: Sequence[Pool],
+    asks: Sequence[Asked],
     held: Sequence[Mapping[int, AssignedAddress]],
     wanted: Sequence[Address],
 ) -> dict[Place, Address] | Refused:
@@ -24,10 +25,10 @@ def place_requested(
     placed: dict[Place, Address] = {}
     choices: dict[Address, list[Place]] = {}
     for address in dict.fromkeys(wanted):
-        giving = _places(pools, held, address)
+        giving = _places(asks, held, address)
         if not giving:
-            return Refused(Code.ADDRESS_NOT_ALLOWED, _why_not(pools, address), pools[0].name)
-        pool, own = pools[giving[0][0]], held[giving[0][0]].get(giving[0][1])
+            return Refused(Code.ADDRESS_NOT_ALLOWED, _why_not(asks, address), asks[0].pool.name)
+        pool, own = asks[giving[0][0]].pool, held[giving[0][0]].get(giving[0][1])
         choices[address] = [place for place in giving if _is_open(held, place, address)]
         if not choices[address] and own is not None:
             detail = f"pool {pool.name} does not give {address}: the pod already holds {own.address} there"
@@ -57,11 +58,10 @@ def check_requested(view: View, wish: Wish, address: Address) -> Choice | Refuse
             left_ms = cooling.hard_until_log_ms - wish.now_log_ms
             detail = f"{address} of pool {pool.name} was freed just now and is cooling for another {left_ms} ms"
             return Refused(Code.ADDRESS_TAKEN, detail, pool.name)
-    order = order_of(wish.ranges, address)
-    return Choice(address, order if order is not None else 0, cooling)
+    return wish.choice(number_of(wish.ranges, address) or 0, address.value, cooling)
 
 
-def _places(pools: Sequence[Pool], held: Sequence[Mapping[int, AssignedAddress]], address: Address) -> list[Place]:
+def _places(asks: Sequence[Asked], held: Sequence[Mapping[int, AssignedAddress]], address: Address) -> list[Place]:
     """Where an address can come from: where the pod holds it, else every set that gives it."""
     own = [
         (number, position)
@@ -71,9 +71,9 @@ def _places(pools: Sequence[Pool], held: Sequence[Mapping[int, AssignedAddress]]
     ]
     return own or [
         (number, position)
-        for number, pool in enumerate(pools)
-        for position, ranges in enumerate(pool.sets)
-        if order_of(ranges, address) is not None
+        for number, asked in enumerate(asks)
+        for position, ranges in enumerate(asked.sets)
+        if number_of(ranges, address) is not None
     ]
 
 
@@ -105,14 +105,21 @@ def _holder(view: View, holder: AssignedAddress) -> str:
     return f"{pod}{node}"
 
 
-def _why_not(pools: Sequence[Pool], address: Address) -> str:
-    for pool in pools:
-        for ranges in pool.sets:
-            for one in ranges:
-                if one.subnet.covers(address):
-                    return f"pool {pool.name} does not give {address}: {reason_not_given(one, address)}"
-    names = ", ".join(pool.name for pool in pools)
-    return f"{address} lies in no subnet of pool {names}"
+def _why_not(asks: Sequence[Asked], address: Address) -> str:
+    """Each range around the address with its reason; where there is none, the subnets that there are."""
+    for asked in asks:
+        around = [one for ranges in asked.sets for one in ranges if one.subnet.covers(address)]
+        if around and address in asked.first_hosts:
+            return f"pool {asked.pool.name} does not give {address}: a bridge takes it as its gateway"
+        if around:
+            reasons = dict.fromkeys(reason_not_given(one, address) for one in around)
+            return f"pool {asked.pool.name} does not give {address}: {', '.join(reasons)}"
+    pools = ", ".join(f"{asked.pool.name} ({_subnets(asked)})" for asked in asks)
+    return f"{address} lies in no subnet of pool {pools}"
+
+
+def _subnets(asked: Asked) -> str:
+    return ", ".join(dict.fromkeys(str(one.subnet) for ranges in asked.sets for one in ranges))
 
 
 def reason_not_given(one: Range, address: Address) -> str:
@@ -121,6 +128,6 @@ def reason_not_given(one: Range, address: Address) -> str:
         return "it is the gateway"
     if contains(normalise(one.excludes), address.value):
         return "it is excluded"
-    bounds = Span(one.first, one.last)
-    first, last = Address(one.family, bounds.first), Address(one.family, bounds.last)
-    return f"it lies outside {first}-{last}"
+    if one.first > one.last:
+        return f"the limits of the request leave nothing of {one.subnet}"
+    return f"it lies outside {Address(one.family, one.first)}-{Address(one.family, one.last)}"

@@ -10,8 +10,9 @@ import json
 import re
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final, Protocol
+
+from ipamd.core.values import Value
 
 CARRIED: Final = (
     "CNI-ContainerID",
@@ -41,8 +42,7 @@ class Damaged(Exception):  # noqa: N818 - what the file is
     """A file holds no spooled call. One sentence."""
 
 
-@dataclass(frozen=True, slots=True)
-class SpooledCall:
+class SpooledCall(Value):
     """A DEL that waits: its headers of CARRIED, its body, and when it was put aside (unix time)."""
 
     request_id: str

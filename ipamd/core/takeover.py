@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ipamd.core.draft import Draft
 from ipamd.core.model import Attachment, EventKind, Owner, Pool, Reservation, Sighting
 from ipamd.core.outcomes import Code, Refused
 from ipamd.core.ports import View
 from ipamd.core.reports import current
+from ipamd.core.values import replace
 
 FRESH_MS = 90_000
 """A report that is older says nothing of what lives now."""
@@ -47,7 +46,7 @@ def _tell(draft: Draft, owner: Owner, pool: Pool, reservation: Reservation, mine
     old = current(draft.view.sighting(mine.id), mine) or Sighting(mine.id, mine.generation, alive=True)
     if old.contested or mine.owner is None:
         return
-    draft.stands = True
+    draft.only_tell()
     draft.put(replace(old, contested=True))
     for one in draft.view.assigned(mine.id):
         draft.event(

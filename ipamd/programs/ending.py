@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -25,6 +26,9 @@ EXIT_REFUSED = 1
 EXIT_USAGE = 2
 EXIT_FATAL = 70
 """EX_SOFTWARE of sysexits.h: the state cannot be trusted any more; a supervisor may start it again."""
+
+COLLECTED_AFTER = 20_000
+"""How many new objects are looked through for cycles at once. At 700, the default, that took 5 % of a busy leader."""
 
 STOP_S = 9.0
 
@@ -78,8 +82,16 @@ async def until_signalled(make: Callable[[], AbstractAsyncContextManager[Running
     with suppress(asyncio.CancelledError):
         async with make() as program:
             asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, program.reload)
+            _spare_the_collector()
             await asyncio.Event().wait()
     logger.info("stopped")
+
+
+def _spare_the_collector() -> None:
+    """What a start has made stays to the end, and requests leave hardly a cycle behind."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(COLLECTED_AFTER)
 
 
 def _limit_the_end() -> None:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from ipamd.core.addresses import Address
 from ipamd.core.commands import LiftQuarantine, SetQuarantine
+from ipamd.core.imports import known_ifname, told_ifname
 from ipamd.core.intervals import contains, normalise
 from ipamd.core.model import FOREVER, AssignedAddress, Attachment, Cooling, Pool, Quarantine, Range, Reservation
 from ipamd.core.outcomes import Done, Quarantined
@@ -111,9 +112,9 @@ def _held(
         holder.space,
         attachment.state.value,
         pools,
-        f"{attachment.ifname} of {reservation.pod_ref} has it {what}{through}{pinned}{remark}{note}",
+        f"{told_ifname(attachment.ifname)} of {reservation.pod_ref} has it {what}{through}{pinned}{remark}{note}",
         reservation.pod_ref,
-        attachment.ifname,
+        known_ifname(attachment.ifname),
         owner.node if owner else None,
         attachment.since_ms,
     )
@@ -146,9 +147,9 @@ def _cooling(snapshot: Snapshot, cooling: Cooling, pools: tuple[str, ...]) -> Sh
         cooling.space,
         "cooling",
         pools,
-        f"{cooling.ifname} of {cooling.pod_ref} had it last; it is kept back for {left_s} s{firmly}",
+        f"{told_ifname(cooling.ifname)} of {cooling.pod_ref} had it last; it is kept back for {left_s} s{firmly}",
         cooling.pod_ref,
-        cooling.ifname,
+        known_ifname(cooling.ifname),
     )
 
 

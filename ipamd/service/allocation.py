@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from ipamd.core.addresses import Address
-from ipamd.core.commands import Add, Del, NoteRefused, Release
-from ipamd.core.model import Owner
+from ipamd.core.asked import NOBODY, asked_of
+from ipamd.core.commands import Add, Claim, Del, NoteRefused, PoolRequest, Release
 from ipamd.core.outcomes import Code, Done, Granted, Refused, Released
 from ipamd.core.ports import Snapshot, Unavailable
 from ipamd.errors import ApiError
+from ipamd.service.checks import Claimed, check
 from ipamd.service.exhaustion import Exhaustion
 from ipamd.service.pools import find
 from ipamd.service.proposer import Proposer, refusal, settled
@@ -18,18 +19,6 @@ from ipamd.service.reader import Reader
 from ipamd.service.request import At, Request
 
 _QUORUM_WAIT_S = 4.0
-
-
-@dataclass(frozen=True, slots=True)
-class Binding:
-    """What a CHECK says that a container has. `addresses` are those of its previous result."""
-
-    pools: tuple[str, ...]
-    node: str
-    cni_network: str
-    container_id: str
-    ifname: str
-    addresses: frozenset[Address]
 
 
 class Allocation:
@@ -43,7 +32,7 @@ class Allocation:
         answer = await self._proposer.propose(command, request)
         outcome = answer.outcome
         if isinstance(outcome, Refused) and outcome.code is Code.POOL_EXHAUSTED:
-            raise refusal(outcome, await self._exhaustion.sentence(outcome, request))
+            raise refusal(outcome, *await self._exhaustion.tell(outcome, command, request))
         return At(answer.index, settled(outcome, Granted))
 
     async def delete(self, command: Del, request: Request) -> At[Released]:
@@ -58,58 +47,46 @@ class Allocation:
         """Release a reservation through the API. Raises ApiError, Unavailable."""
         return await self._proposer.carry_out(command, request, Released)
 
-    async def check(self, binding: Binding, request: Request) -> int:
-        """The index at which a container holds what it thinks. Raises ApiError where it does not, Unavailable."""
-        found = await self._reader.read(lambda snapshot: _mismatch(snapshot, binding), request)
-        if found.value is not None:
-            raise ApiError("reservation_not_found", found.value)
+    async def check(self, claimed: Claimed, request: Request) -> int:
+        """The index at which a container holds what it thinks. Raises ApiError where it does not, Unavailable.
+
+        What an import left open of it is filled in; the answer does not depend on whether that succeeds.
+        """
+        found = await self._reader.read(lambda snapshot: check(snapshot, claimed), request)
+        if found.value.mismatch is not None:
+            raise ApiError("reservation_not_found", found.value.mismatch)
+        if found.value.opened:
+            known = Claim(request.origin, found.value.opened, claimed.ifname, claimed.node, claimed.cni_network)
+            with contextlib.suppress(Unavailable):
+                await self._proposer.carry_out(known, request, Done)
         return found.index
 
-    async def families(self, pools: Sequence[str], request: Request) -> list[int]:
-        """The families of the addresses that an ADD in these pools gets. Raises ApiError, Unavailable."""
-        found = await self._reader.read(lambda snapshot: _families(snapshot, pools), request)
+    async def families(self, requests: Sequence[PoolRequest], request: Request) -> list[int]:
+        """The families of the addresses that an ADD with these requests gets. Raises ApiError, Unavailable."""
+        found = await self._reader.read(lambda snapshot: _families(snapshot, requests), request)
         return found.value
 
-    async def serves(self, pools: Sequence[str], request: Request) -> str | None:
-        """Why no ADD for these pools could be served; None: one could. A full pool is no reason."""
+    async def serves(self, requests: Sequence[PoolRequest], request: Request) -> str | None:
+        """Why no ADD with these requests could be served; None: one could. A full pool is no reason."""
         patient_s = self._reader.now_s() + _QUORUM_WAIT_S
         hurried = replace(request, deadline_s=min(request.deadline_s, patient_s))
         try:
-            found = await self._reader.read(lambda snapshot: _unknown_pools(snapshot, pools), hurried)
+            found = await self._reader.read(lambda snapshot: _unserved(snapshot, requests), hurried)
         except Unavailable as error:
             return error.detail
-        return f"there is no pool {found.value[0]}" if found.value else None
+        return found.value
 
 
-def _families(snapshot: Snapshot, pools: Sequence[str]) -> list[int]:
-    return [ranges[0].family for name in pools for ranges in find(snapshot, name).sets]
+def _families(snapshot: Snapshot, requests: Sequence[PoolRequest]) -> list[int]:
+    return [family for request in requests for family in _families_of(snapshot, request)]
 
 
-def _unknown_pools(snapshot: Snapshot, pools: Sequence[str]) -> list[str]:
-    return [name for name in pools if snapshot.pool(name) is None]
+def _families_of(snapshot: Snapshot, request: PoolRequest) -> list[int]:
+    if request.inline is not None:
+        return [request.inline.family]
+    return [ranges[0].family for ranges in find(snapshot, request.pool).sets]
 
 
-def _mismatch(snapshot: Snapshot, binding: Binding) -> str | None:
-    """The first thing that differs from what a container thinks, as a sentence."""
-    who = f"interface {binding.ifname} of container {binding.container_id}"
-    mine = [
-        one
-        for one in snapshot.attachments_of_container(binding.container_id, binding.ifname)
-        if one.owner is not None and _is_same(one.owner, binding)
-    ]
-    for name in binding.pools:
-        pool = snapshot.pool(name)
-        if pool is None:
-            return f"there is no pool {name}"
-        held = next((one for one in mine if one.pool_id == pool.id), None)
-        if held is None:
-            return f"{who} holds nothing in pool {name} for CNI network {binding.cni_network} on node {binding.node}"
-        for one in snapshot.assigned(held.id):
-            if one.address not in binding.addresses:
-                return f"{who} holds {one.address} in pool {name}, which prevResult does not name"
-    return None
-
-
-def _is_same(owner: Owner, binding: Binding) -> bool:
-    """What an import did not know (None) matches anything."""
-    return owner.node in (None, binding.node) and owner.cni_network in (None, binding.cni_network)
+def _unserved(snapshot: Snapshot, requests: Sequence[PoolRequest]) -> str | None:
+    asks = (asked_of(snapshot, request, NOBODY) for request in requests)
+    return next((asked.detail for asked in asks if isinstance(asked, Refused)), None)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from ipamd.core import values
 from ipamd.core.commands import Binding, CallStart, Reclaim, ReclaimCause
+from ipamd.core.imports import is_open_ifname
 from ipamd.core.model import Attachment, Owner
 from ipamd.core.outcomes import LetGo, Released
 from ipamd.core.ports import Snapshot
@@ -61,6 +63,10 @@ class Collection:
         reclaim = Reclaim(request.origin, ReclaimCause.LOST, node, bindings)
         return await self._proposer.carry_out(reclaim, request, Released)
 
+    async def release_unclaimed(self, request: Request) -> At[tuple[LetGo, ...]]:
+        """Free what an import brought and no node has claimed. Raises ApiError, Unavailable."""
+        return await self._reclaim(Reclaim(request.origin, ReclaimCause.UNCLAIMED, None, ()), _unclaimed, request)
+
     async def empty_pool(self, name: str, request: Request) -> At[tuple[LetGo, ...]]:
         """Free all that a pool gave, what is held or pinned too. Raises ApiError, Unavailable."""
 
@@ -77,7 +83,7 @@ class Collection:
         owner = attachment.owner
         if owner is None or owner.cni_network != sweep.cni_network:
             return False
-        if (owner.container_id, attachment.ifname) in sweep.valid:
+        if _names(sweep, owner.container_id, attachment.ifname):
             return False
         return not (sweep.local and self._seen_alive(owner))
 
@@ -102,12 +108,19 @@ class Collection:
             if not chunk and request.key is None:
                 break
             part = request if request.key is None else replace(request, key=request.key.part(number))
-            done = await self._proposer.carry_out(replace(reclaim, bindings=chunk), part, Released)
+            done = await self._proposer.carry_out(values.replace(reclaim, bindings=chunk), part, Released)
             index, number = done.index, number + 1
             freed += done.value.items
             if not chunk and not done.value.items:
                 break
         return At(index, tuple(freed))
+
+
+def _names(sweep: Sweep, container_id: str | None, ifname: str) -> bool:
+    """Whether a GC names an attachment; one whose interface an import did not know, by its container."""
+    if is_open_ifname(ifname):
+        return any(container_id == one for one, _ in sweep.valid)
+    return (container_id, ifname) in sweep.valid
 
 
 def _chunks(bindings: Sequence[Binding]) -> Iterator[tuple[Binding, ...]]:
@@ -117,6 +130,14 @@ def _chunks(bindings: Sequence[Binding]) -> Iterator[tuple[Binding, ...]]:
 
 def _bindings(attachments: Iterable[Attachment]) -> list[Binding]:
     return [Binding(one.id, one.generation) for one in attachments]
+
+
+def _unclaimed(snapshot: Snapshot) -> Iterator[Attachment]:
+    """All attachments that are bound on no node that is known, by id."""
+    after = 0
+    while batch := snapshot.unclaimed(after, CHUNK):
+        yield from batch
+        after = batch[-1].id
 
 
 def attachments_of_node(

@@ -33,6 +33,14 @@ def helps(doubts: Sequence[Doubt], family: int, now_ms: int) -> Iterator[str]:
         yield f"{count} more {_belong(count)} to {len(rest)} other lost or rebooted nodes: ipamctl node list"
 
 
+def shares(doubts: Sequence[Doubt], family: int) -> Iterator[str]:
+    """What of a pool's bound addresses is in doubt, as one clause; none where nothing is."""
+    suspect, lost = total(doubts, family)
+    told = [f"{number} {what}" for number, what in ((suspect, "suspect"), (lost, "lost")) if number]
+    if told:
+        yield f"of all that is bound {' and '.join(told)}"
+
+
 def total(doubts: Sequence[Doubt], family: int) -> tuple[int, int]:
     """How many addresses of a family are suspect, and how many lost."""
     mine = [one for one in doubts if one.family == family]

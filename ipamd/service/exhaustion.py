@@ -1,31 +1,42 @@
-"""Owns the sentence about a pool that has nothing to give: who holds what, and the command that helps."""
+"""Owns the sentence about a pool that has nothing to give: range by range, and the command that helps."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from ipamd.core.intervals import Span, Spans, count, intersect, normalise
-from ipamd.core.model import Pool, Range
+from ipamd.core.asked import Asked, asked_of
+from ipamd.core.commands import Add, PoolRequest
+from ipamd.core.model import Pool
 from ipamd.core.outcomes import Refused
-from ipamd.core.ports import FamilyCounts, Snapshot, Unavailable
-from ipamd.service.doubts import helps, total
+from ipamd.core.ports import Snapshot, Unavailable
+from ipamd.service.accounts import RangeAccount, accounts, clauses
+from ipamd.service.doubts import helps, shares
 from ipamd.service.ports import Clock
 from ipamd.service.reader import Reader
 from ipamd.service.request import Request
 
 _WINDOW_S = 1.0
 _FRESH_IN_WINDOW = 8
-"""So many refusals of a pool a second are counted anew; a storm of more is answered with the latest counts."""
+"""So many refusals of a request a second are counted anew; a storm of more is answered with the latest counts."""
+
+
+class Told(NamedTuple):
+    """Why there is nothing: a sentence, and a clause about each range."""
+
+    sentence: str
+    ranges: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
 class _Window:
-    """A second of one pool's refusals."""
+    """A second of one request's refusals."""
 
     began_s: float
     counted: int = 0
-    sentence: str = ""
+    told: Told | None = None
     first: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -34,83 +45,65 @@ class Exhaustion:
 
     def __init__(self, reader: Reader, clock: Clock) -> None:
         self._reader, self._clock = reader, clock
-        self._windows: dict[tuple[str, int], _Window] = {}
+        self._windows: dict[tuple[PoolRequest, int], _Window] = {}
 
-    async def sentence(self, refused: Refused, request: Request) -> str:
-        """Why a pool has no address to give. Falls back on the refusal's own words where nothing can be read."""
-        name, position = refused.pool, refused.position or 0
-        if name is None:
-            return refused.detail
-        window = self._window(name, position)
+    async def tell(self, refused: Refused, command: Add, request: Request) -> Told:
+        """Why an ADD found nothing. Falls back on the refusal's own words where nothing can be read."""
+        window = self._window(_wanted(refused, command), refused.position or 0)
         if window.counted < _FRESH_IN_WINDOW:
             window.counted += 1
-            window.sentence = await self._count(name, position, refused, request)
+            window.told = await self._count(refused, command, request)
         async with window.first:  # many at once, and none is counted yet: one counts for all
-            if not window.sentence:
-                window.sentence = await self._count(name, position, refused, request)
-        return window.sentence
+            if window.told is None:
+                window.told = await self._count(refused, command, request)
+        return window.told
 
-    def _window(self, name: str, position: int) -> _Window:
+    def _window(self, wanted: PoolRequest, position: int) -> _Window:
         now_s = self._clock.monotonic_s()
-        window = self._windows.get((name, position))
+        window = self._windows.get((wanted, position))
         if window is None or now_s - window.began_s >= _WINDOW_S:
             self._windows = {key: one for key, one in self._windows.items() if now_s - one.began_s < _WINDOW_S}
-            window = self._windows[name, position] = _Window(now_s)
+            window = self._windows[wanted, position] = _Window(now_s)
         return window
 
-    async def _count(self, name: str, position: int, refused: Refused, request: Request) -> str:
+    async def _count(self, refused: Refused, command: Add, request: Request) -> Told:
         left_s = request.deadline_s - self._clock.monotonic_s()
         try:
-            found = await self._reader.peek(lambda snapshot: describe(snapshot, name, position), max(left_s, 0.0))
+            found = await self._reader.peek(lambda snapshot: explain(snapshot, refused, command), max(left_s, 0.0))
         except Unavailable:
-            return refused.detail
-        return found.value or refused.detail
+            return Told(refused.detail)
+        return found.value or Told(refused.detail)
 
 
-def describe(snapshot: Snapshot, name: str, position: int) -> str | None:
-    """The sentence about one set of a pool; None: the pool is gone or has changed since."""
-    pool = snapshot.pool(name)
-    if pool is None or position >= len(pool.sets):
+def explain(snapshot: Snapshot, refused: Refused, command: Add) -> Told | None:
+    """Why an ADD found nothing; None: the pool is gone or has changed since."""
+    asked, position = asked_of(snapshot, _wanted(refused, command), command.pod_ref), refused.position or 0
+    if isinstance(asked, Refused) or position >= len(asked.sets):
         return None
-    family = pool.sets[position][0].family
-    counts = snapshot.counts(pool)[family]
-    doubts = snapshot.doubts(pool)
-    shares = ", ".join(_shares(pool, family, counts, total(doubts, family))) or "its ranges give none at all"
-    helpful = "".join(f"{help_}; " for help_ in helps(doubts, family, snapshot.wall_ms))
-    kind = f"IPv{family} " if len({ranges[0].family for ranges in pool.sets}) > 1 else ""
-    holders = f"ipamctl reservation list --pool {name} shows the holders, " if counts.bound + counts.held else ""
-    return (
-        f"pool {name} has no free {kind}address: {shares}; {helpful}{holders}ipamctl pool update {name} makes it larger"
-    )
+    return describe(snapshot, asked, position)
 
 
-def _shares(pool: Pool, family: int, counts: FamilyCounts, in_doubt: tuple[int, int]) -> list[str]:
-    """What holds the addresses, as "4 bound"; what is nought is left out."""
-    excluded, gateways = _taken_out(pool, family)
-    suspect, lost = in_doubt
-    of_bound = " and ".join(f"{number} {what}" for number, what in ((suspect, "suspect"), (lost, "lost")) if number)
-    shares = [
-        (counts.bound, f"bound (of which {of_bound})" if of_bound else "bound"),
-        (counts.held, "held"),
-        (counts.cooling, "cooling"),
-        (counts.quarantined, "quarantined"),
-        (counts.withheld, "withheld"),
-        (counts.elsewhere, "taken through other pools"),
-        (excluded, "excluded"),
-        (gateways, "gateway"),
-        (counts.free, "free in other ranges"),
-    ]
-    return [f"{number} {what}" for number, what in shares if number]
+def _wanted(refused: Refused, command: Add) -> PoolRequest:
+    """The request that found nothing."""
+    return command.requests[refused.request or 0]
 
 
-def _taken_out(pool: Pool, family: int) -> tuple[int, int]:
-    """How many addresses between the bounds are excluded, and how many more are a gateway."""
-    ranges = [one for ranges in pool.sets for one in ranges if one.family == family]
-    excluded = sum(count(excluded_of(one)) for one in ranges)
-    spared = sum(one.last - one.first + 1 - count(one.usable) for one in ranges)
-    return excluded, spared - excluded
+def describe(snapshot: Snapshot, asked: Asked, position: int) -> Told:
+    """Why one set of a pool has nothing for a request."""
+    pool = asked.pool
+    found = list(accounts(snapshot, pool, asked.sets, position))
+    family = f"IPv{found[0].range.family} " if len({ranges[0].family for ranges in pool.sets}) > 1 else ""
+    doubts, version = snapshot.doubts(pool), found[0].range.family
+    in_doubt = [*shares(doubts, version), *helps(doubts, version, snapshot.wall_ms)]
+    why = "; ".join([*clauses(found), *in_doubt, _helps(pool, found)])
+    return Told(f"pool {pool.name} has no free {family}address: {why}", tuple(one.verdict for one in found))
 
 
-def excluded_of(one: Range) -> Spans:
-    """The addresses between a range's bounds that are excluded."""
-    return intersect((Span(one.first, one.last),), normalise(one.excludes))
+def _helps(pool: Pool, found: Sequence[RangeAccount]) -> str:
+    """What helps. An inline pool is as large as its subnets: only the configuration can ask for more."""
+    larger = f"ipamctl pool update {pool.name} makes it larger"
+    if pool.definition.inline:
+        larger = "a wider range in the network configuration gives more"
+    if any(one.spent.bound + one.spent.held for one in found):
+        return f"ipamctl reservation list --pool {pool.name} shows the holders, {larger}"
+    return larger

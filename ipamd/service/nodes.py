@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from ipamd.core.addresses import Address
 from ipamd.core.commands import ConfirmSilence, ForgetNode, RenameNode, Report, Seen
+from ipamd.core.imports import known_ifname
 from ipamd.core.inventory import Inventory, Listed, seen_of, strangers
 from ipamd.core.model import Attachment, Boot, Held, MassSilence, Node, Sighting
 from ipamd.core.outcomes import Done, LetGo, Released
@@ -48,14 +49,18 @@ class ShownNode(NamedTuple):
 
 
 class NodesPage(NamedTuple):
-    """Nodes, and the mass silence that stands."""
+    """Part of the list of nodes, the mass silence that stands, and how many interfaces no known node has."""
 
     page: Page[NodeRow]
     silence: MassSilence | None
+    unclaimed: int
 
 
 class Conflict(NamedTuple):
-    """An address that a living container of a node still uses, and who has it now. `pod_ref` None: nobody yet."""
+    """An address that a living container of a node still uses, and who has it now.
+
+    `pod_ref` None: nobody yet; `ifname` None: nobody, or an interface that an import left open.
+    """
 
     pool: str | None
     pod_ref: str | None
@@ -103,6 +108,10 @@ class Nodes:
         """
         await self.get(name, request)
         return await self._collection.release_node(name, request, suspect=suspect)
+
+    async def release_unclaimed(self, request: Request) -> At[tuple[LetGo, ...]]:
+        """Free what an import brought and no node has claimed. Raises ApiError, Unavailable."""
+        return await self._collection.release_unclaimed(request)
 
     async def rename(self, name: str, to: str, request: Request) -> At[Done]:
         """Give a node another name, with all that it holds. Raises ApiError, Unavailable.
@@ -213,7 +222,9 @@ def _conflicts(snapshot: Snapshot, lines: Sequence[Listed]) -> Iterator[Conflict
                 yield Conflict(None, None, None, str(address))
             for row, attachment in holders:
                 if not _is_their_own(row, attachment, line):
-                    yield Conflict(row.pool.name, row.reservation.pod_ref, attachment.ifname, str(address))
+                    yield Conflict(
+                        row.pool.name, row.reservation.pod_ref, known_ifname(attachment.ifname), str(address)
+                    )
 
 
 def _has(held: Held, address: Address) -> bool:
@@ -228,7 +239,8 @@ def _is_their_own(row: ReservationRow, attachment: Attachment, line: Listed) -> 
 def _page(snapshot: Snapshot, after: str, limit: int) -> NodesPage:
     silence = snapshot.mass_silence()
     page = page_of(list(snapshot.nodes(after, limit + 1)), limit)
-    return NodesPage(page, silence if silence is not None and silence.stands else None)
+    stands = silence is not None and silence.stands
+    return NodesPage(page, silence if stands else None, snapshot.unclaimed_count())
 
 
 def _free_name(snapshot: Snapshot, name: str) -> Done:

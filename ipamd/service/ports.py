@@ -57,6 +57,13 @@ class NoRecords:
         return frozenset()
 
 
+class Texts(Protocol):
+    """The small text files of this host."""
+
+    def __call__(self, path: str, /) -> str:
+        """The text of a file. Raises OSError, and ValueError for what is no small text."""
+
+
 def _forget_name(_name: str) -> None:
     """Nobody has to remember it."""
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeVar
 
 from ipamd.core.commands import Command, encode_command
 from ipamd.core.entries import MAX_ITEM_BYTES, OP_BYTES, Item
+from ipamd.core.imports import known_ifname
 from ipamd.core.outcomes import Outcome, Refused
 from ipamd.core.ports import Answer, Log, Unavailable
 from ipamd.errors import ApiError
@@ -66,11 +68,14 @@ def settled(outcome: Outcome, expected: type[O]) -> O:
     return outcome
 
 
-def refusal(refused: Refused, detail: str | None = None) -> ApiError:
-    """A refusal as the error that ends the request."""
+def refusal(refused: Refused, detail: str | None = None, ranges: Sequence[str] = ()) -> ApiError:
+    """A refusal as the error that ends the request. `ranges`: a clause about each range that was asked."""
     extra: dict[str, object] = {} if refused.pool is None else {"pool": refused.pool}
+    if ranges:
+        extra["ranges"] = list(ranges)
     if refused.stranded:
         extra["stranded"] = [
-            {"pod_ref": one.pod_ref, "ifname": one.ifname, "address": str(one.address)} for one in refused.stranded
+            {"pod_ref": one.pod_ref, "ifname": known_ifname(one.ifname), "address": str(one.address)}
+            for one in refused.stranded
         ]
     return ApiError(refused.code.value, detail or refused.detail, **extra)

@@ -150,7 +150,7 @@ class Reporting(Background):
     def _tell(self, conflicts: tuple[Conflict, ...]) -> None:
         for one in sorted(set(conflicts) - set(self.conflicts), key=lambda one: one.address):
             who = (
-                f"{one.ifname} of {one.pod_ref} in pool {one.pool}"
+                f"{one.ifname or 'an interface'} of {one.pod_ref} in pool {one.pool}"
                 if one.pod_ref
                 else "nobody yet, but may be any time"
             )

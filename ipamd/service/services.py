@@ -15,13 +15,17 @@ from ipamd.service.collection import Collection
 from ipamd.service.events import Events
 from ipamd.service.exhaustion import Exhaustion
 from ipamd.service.heartbeats import Heartbeats
+from ipamd.service.hostfiles import HostFiles
 from ipamd.service.housekeeping import Housekeeping
+from ipamd.service.imports import Imports
 from ipamd.service.inside import Inside
 from ipamd.service.nodes import Nodes
+from ipamd.service.notices import Notices
 from ipamd.service.pools import Pools
-from ipamd.service.ports import Clock, Facts, Namespaces, NoPeers, NoRecords, Peers, Random, Records
+from ipamd.service.ports import Clock, Facts, Namespaces, NoPeers, NoRecords, Peers, Random, Records, Texts
 from ipamd.service.proposer import Proposer
 from ipamd.service.reader import Reader
+from ipamd.service.rehearsal import Rehearsal
 from ipamd.service.reservations import Reservations
 from ipamd.service.sandboxes import Sandboxes
 from ipamd.service.settings import Settings
@@ -42,6 +46,8 @@ class Services:
     clock: Clock
     random: Random
     sandboxes: Sandboxes
+    files: HostFiles
+    notices: Notices
     facts: Facts
     allocation: Allocation
     collection: Collection
@@ -54,8 +60,10 @@ class Services:
     settings: Settings
     tokens: Tokens
     why: Why
+    rehearsal: Rehearsal
     calls: Calls
     housekeeping: Housekeeping
+    imports: Imports
     watch: Watch
     reader: Reader
     inside: Inside | None = None
@@ -73,6 +81,7 @@ class Services:
         clock: Clock,
         random: Random,
         namespaces: Namespaces,
+        texts: Texts,
         facts: Facts,
         peers: Peers = _NO_PEERS,
         inside: Inside | None = None,
@@ -89,6 +98,8 @@ class Services:
             clock=clock,
             random=random,
             sandboxes=Sandboxes(namespaces, records),
+            files=HostFiles(texts),
+            notices=Notices(),
             facts=facts,
             allocation=Allocation(proposer, reader, Exhaustion(reader, clock)),
             collection=collection,
@@ -101,8 +112,10 @@ class Services:
             settings=Settings(proposer, reader),
             tokens=Tokens(proposer, reader, log, clock, random),
             why=Why(reader, clock),
+            rehearsal=Rehearsal(reader, clock),
             calls=Calls(),
             housekeeping=Housekeeping(log, proposer, clock),
+            imports=Imports(proposer, reader, random),
             watch=Watch(log, proposer, reader, collection, heartbeats=heartbeats, clock=clock),
             reader=reader,
             inside=inside,

@@ -10,12 +10,12 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import replace
 from typing import Final, TypeVar
 
 from ipamd.core.commands import CallStart
 from ipamd.core.ports import Unavailable
 from ipamd.core.spooled import Damaged, Spool, SpooledCall, SpoolError
+from ipamd.core.values import replace
 from ipamd.errors import ApiError
 from ipamd.service.background import Background
 from ipamd.service.ports import Clock

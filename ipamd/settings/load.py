@@ -40,7 +40,7 @@ def load(flags: Mapping[str, object], environ: Mapping[str, str], host: Host) ->
     values = _values(TABLE, flags, environ, lambda given: mistakes_between(given, host))
     complete = {name.replace("-", "_"): value for name, value in completed(values, host).items()}
     own: dict[str, Any] = {field.name: complete.get(field.name) for field in fields(Config)}
-    own["first"] = Settings(**{field.name: complete[field.name] for field in fields(Settings)})
+    own["first"] = Settings(**{name: complete[name] for name in Settings.__struct_fields__})
     return Config(**own)
 
 

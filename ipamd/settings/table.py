@@ -6,7 +6,7 @@ line and `data_dir` in Config.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import StrEnum
 
 from ipamd.core.definition import MAX_SECONDS
@@ -80,9 +80,9 @@ def _first_values() -> tuple[Setting, ...]:
     """The flags of the replicated settings: their defaults are those of the core, so that they cannot differ."""
     defaults = Settings()
     return tuple(
-        Setting(field.name.replace("_", "-"), kind, str(getattr(defaults, field.name)).lower(), about, Section.FIRST)
-        for field in fields(Settings)
-        for kind, about in [_FIRST_KINDS[field.name]]
+        Setting(name.replace("_", "-"), kind, str(getattr(defaults, name)).lower(), about, Section.FIRST)
+        for name in Settings.__struct_fields__
+        for kind, about in [_FIRST_KINDS[name]]
     )
 
 

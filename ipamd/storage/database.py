@@ -12,7 +12,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final, Literal
 
-from ipamd.storage.errors import Broken, ForeignFile, NewerFormat
+from ipamd.storage.errors import Broken, ForeignFile, NewerFormat, damage, is_damage
 
 FILE_NAME: Final = "state.db"
 APPLICATION_ID: Final = int.from_bytes(b"ipam", "big")
@@ -106,6 +106,8 @@ def file_format(path: Path) -> int:
     except sqlite3.DatabaseError as error:
         if error.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
             raise ForeignFile(f"{path} is not a SQLite database") from None
+        if is_damage(error):
+            raise damage(path, error) from error
         raise Broken(f"{path} cannot be read: {error}") from error
     if empty and application == version == 0:
         return 0

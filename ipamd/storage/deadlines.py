@@ -9,6 +9,7 @@ from __future__ import annotations
 import sqlite3
 
 from ipamd.core.changes import Record
+from ipamd.core.imports import StagedPart
 from ipamd.core.model import Attachment, Cooling, Quarantine, Tombstone
 from ipamd.storage import statements as st
 from ipamd.storage.compiled import LARGEST
@@ -41,5 +42,5 @@ class Deadlines:
         """The same, of a record that may have one."""
         if isinstance(record, Attachment):
             self.note(record.hold_until_log_ms)
-        elif isinstance(record, Cooling | Quarantine | Tombstone):
+        elif isinstance(record, Cooling | Quarantine | Tombstone | StagedPart):
             self.note(record.until_log_ms)

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from ipamd.core.changes import Record
 from ipamd.core.codec import Codec
+from ipamd.core.imports import StagedPart
 from ipamd.core.invariants import Records
 from ipamd.core.model import (
     AssignedAddress,
@@ -63,6 +64,7 @@ _KINDS: Final[dict[int, type[Record]]] = {
     14: Cluster,
     15: Member,
     16: GenerationFloor,
+    17: StagedPart,
     30: Sighting,
     31: MassSilence,
 }

@@ -9,6 +9,7 @@ from typing import Final
 from sqlalchemy import ColumnElement, literal_column
 
 from ipamd.core.addresses import Address, to_blob
+from ipamd.core.imports import known_ifname
 from ipamd.core.model import Event, EventKind
 from ipamd.core.ports import HistoryRow
 from ipamd.storage.compiled import LARGEST, sql, value
@@ -16,7 +17,7 @@ from ipamd.storage.rows import to_event
 from ipamd.storage.tables import events
 from ipamd.storage.view import SqliteView
 
-_BEGINS: Final = (EventKind.BOUND, EventKind.HELD, EventKind.REBOUND)
+_BEGINS: Final = (EventKind.BOUND, EventKind.HELD, EventKind.REBOUND, EventKind.CLAIMED)
 _ENDS: Final = (EventKind.RELEASED, EventKind.MOVED)
 
 
@@ -58,28 +59,32 @@ def read_history(
 
 
 def _holdings(found: Iterator[Event], end: Event | None) -> Iterator[HistoryRow]:
-    """A holding begins at its oldest event. A move ends it on one node and begins it on another."""
+    """A holding begins at its oldest event. A move ends it on one node and begins it on another.
+
+    Whose it was is what its newest event says: what an import brought is not known at the beginning.
+    """
     first: Event | None = None
+    last: Event | None = None
     node: str | None = None
     for event in found:
         if event.kind is EventKind.RELEASED:
             if first is not None:
-                yield _row(first, node, end)
-            first, node, end = None, None, event
+                yield _row(first, last or first, node, end)
+            first, last, node, end = None, None, None, event
             continue
-        first, node = event, node or event.node
+        first, last, node = event, last or event, node or event.node
         if event.kind is EventKind.MOVED:
-            yield _row(first, node, end)
-            first, node, end = None, None, event
+            yield _row(first, last, node, end)
+            first, last, node, end = None, None, None, event
     if first is not None:
-        yield _row(first, node, end)
+        yield _row(first, last or first, node, end)
 
 
-def _row(first: Event, node: str | None, end: Event | None) -> HistoryRow:
+def _row(first: Event, last: Event, node: str | None, end: Event | None) -> HistoryRow:
     return HistoryRow(
-        first.pool or "",
-        first.pod_ref or "",
-        first.ifname or "",
+        last.pool or "",
+        last.pod_ref or "",
+        last.ifname or first.ifname or "",
         node,
         first.at_ms,
         end.at_ms if end else None,
@@ -96,4 +101,13 @@ def _holder_without_events(view: SqliteView, space: str, address: Address) -> It
     pool = attachment and view.pool_by_id(attachment.pool_id)
     if attachment and reservation and pool:
         node = attachment.owner.node if attachment.owner else None
-        yield HistoryRow(pool.name, reservation.pod_ref, attachment.ifname, node, reservation.created_ms, None, 0, None)
+        yield HistoryRow(
+            pool.name,
+            reservation.pod_ref,
+            known_ifname(attachment.ifname) or "",
+            node,
+            reservation.created_ms,
+            None,
+            0,
+            None,
+        )

@@ -29,7 +29,7 @@ from ipamd.storage.ops import MAX_KEYED, Ops
 from ipamd.storage.retention import Retention
 from ipamd.storage.snapshots import copy_snapshot, inspect_snapshot
 from ipamd.storage.tables import meta
-from ipamd.storage.view import SqliteView
+from ipamd.storage.working import WorkingView
 from ipamd.storage.writer import Writer
 
 PRUNE_LIMIT: Final = 256
@@ -109,7 +109,7 @@ class SqliteMachine:
         return self._cluster_id
 
     @property
-    def view(self) -> SqliteView:
+    def view(self) -> WorkingView:
         """What the machine decides from."""
         return self._view
 
@@ -210,7 +210,7 @@ class SqliteMachine:
         row = self._connection.execute(st.META).fetchone()
         _, self._index, self._term, log_ms, wall_ms, last_id, last_event = row
         self._stamp = Stamp(log_ms, wall_ms)
-        self._view = SqliteView(self._connection, self._catalogue, last_id, last_event)
+        self._view = WorkingView(self._connection, self._catalogue, last_id, last_event)
         self._deadlines = Deadlines(self._connection)
         self._writer = Writer(self._view, self._deadlines)
         self._ops = Ops(self._connection, self._max_keyed)

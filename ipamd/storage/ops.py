@@ -43,7 +43,7 @@ class Ops:
     """The stored outcomes, over the writing connection."""
 
     def __init__(self, connection: sqlite3.Connection, max_keyed: int) -> None:
-        self._run = connection.execute
+        self._run = connection.cursor().execute
         self._max_keyed = max_keyed
         self._keyed: int = self._run(_COUNT_KEYED).fetchone()[0]
 

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 from sqlalchemy import Table
 
 from ipamd.core.changes import Record
+from ipamd.core.imports import StagedPart
 from ipamd.core.model import (
     AssignedAddress,
     Attachment,
@@ -64,6 +65,7 @@ _ALL: Final[dict[type[Any], tuple[str, Callable[[Row], Any]]]] = {
     Token: (_by_key(tables.tokens), rows.to_token),
     Cluster: (st.CLUSTER, rows.to_cluster),
     Member: (st.MEMBERS, rows.to_member),
+    StagedPart: (_by_key(tables.staged_parts), rows.to_part),
     Sighting: (_by_key(tables.sightings), rows.to_sighting),
     MassSilence: (st.MASS_SILENCE, rows.to_silence),
 }

@@ -8,6 +8,7 @@ import json
 from typing import Any
 
 from ipamd.core.addresses import Address, from_blob, to_blob
+from ipamd.core.imports import StagedPart, decode_findings, encode_findings
 from ipamd.core.model import (
     AssignedAddress,
     Attachment,
@@ -286,6 +287,14 @@ def member_row(it: Member) -> Row:
 
 def to_member(row: Row) -> Member:
     return Member(row[0], row[1], row[2], row[3], bool(row[4]))
+
+
+def part_row(it: StagedPart) -> Row:
+    return it.import_id, it.number, it.until_log_ms, encode_findings(it.findings)
+
+
+def to_part(row: Row) -> StagedPart:
+    return StagedPart(row[0], row[1], row[2], decode_findings(row[3]))
 
 
 def _maybe_address(blob: bytes | None) -> Address | None:

@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Final
 
-from sqlalchemy import func, select
+from sqlalchemy import func, literal_column, select
 
 from ipamd.core.addresses import Address
-from ipamd.core.intervals import count
-from ipamd.core.model import Event, Node, Pool, Token
+from ipamd.core.intervals import Spans
+from ipamd.core.model import Attachment, Event, Node, Pool, Token
 from ipamd.core.ports import Doubt, FamilyCounts, HistoryRow, NodeRow, ReservationFilter, ReservationRow
 from ipamd.storage import statements as st
 from ipamd.storage.catalogue import Catalogue
@@ -24,10 +24,9 @@ from ipamd.storage.doubts import doubts_of
 from ipamd.storage.errors import damage, is_damage
 from ipamd.storage.history import read_history
 from ipamd.storage.listing import list_reservations
-from ipamd.storage.rows import to_event, to_node, to_token
-from ipamd.storage.spans import read_spans
+from ipamd.storage.rows import to_attachment, to_event, to_node, to_token
 from ipamd.storage.tables import attachments, events, nodes, pools, tokens
-from ipamd.storage.usage import family_counts
+from ipamd.storage.usage import spent_counts, usable_spans
 from ipamd.storage.view import SqliteView
 
 _POOLS: Final = sql(
@@ -39,6 +38,14 @@ _POOLS: Final = sql(
 _EVENTS: Final = sql(events.select().where(events.c.id > value("after")).order_by(events.c.id).limit(value("limit")))
 _NODES: Final = sql(nodes.select().where(nodes.c.name > value("after")).order_by(nodes.c.name).limit(value("limit")))
 _BOUND: Final = sql(select(func.count()).select_from(attachments).where(attachments.c.node == value("node")))
+_is_unclaimed = (attachments.c.bound == literal_column("1")) & attachments.c.node.is_(None)
+_UNCLAIMED_COUNT: Final = sql(select(func.count()).select_from(attachments).where(_is_unclaimed))
+_UNCLAIMED: Final = sql(
+    attachments.select()
+    .where(_is_unclaimed, attachments.c.id > value("after"))
+    .order_by(attachments.c.id)
+    .limit(value("limit"))
+)
 _TOKENS: Final = sql(tokens.select().order_by(tokens.c.id))
 
 KEPT_READERS: Final = 8
@@ -65,13 +72,13 @@ class SqliteSnapshot(SqliteView):
 
     def counts(self, pool: Pool) -> dict[int, FamilyCounts]:
         families = sorted({one.family for inner in pool.sets for one in inner})
-        return {family: family_counts(self.connection, pool, family) for family in families}
+        return {family: self.spent(pool, family, usable_spans(pool, family)) for family in families}
 
     def doubts(self, pool: Pool) -> Sequence[Doubt]:
         return doubts_of(self.connection, pool)
 
-    def free_count(self, pool: Pool, position: int, order: int) -> int:
-        return count(read_spans(self.connection, self.range_id(pool, position, order)))
+    def spent(self, pool: Pool, family: int, spans: Spans) -> FamilyCounts:
+        return spent_counts(self.connection, pool, family, spans)
 
     def history(self, space: str, address: Address, before_index: int | None, limit: int) -> Sequence[HistoryRow]:
         return read_history(self, space, address, before_index, limit)
@@ -82,6 +89,12 @@ class SqliteSnapshot(SqliteView):
     def nodes(self, after: str, limit: int) -> Sequence[NodeRow]:
         rows = self.connection.execute(_NODES, (after, limit)).fetchall()
         return [self._node_row(to_node(row)) for row in rows]
+
+    def unclaimed_count(self) -> int:
+        return int(self.connection.execute(_UNCLAIMED_COUNT).fetchone()[0])
+
+    def unclaimed(self, after_id: int, limit: int) -> Sequence[Attachment]:
+        return [to_attachment(row) for row in self.connection.execute(_UNCLAIMED, (after_id, limit))]
 
     def tokens(self) -> Sequence[Token]:
         return [to_token(row) for row in self.connection.execute(_TOKENS)]

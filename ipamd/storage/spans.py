@@ -7,13 +7,15 @@ the size of the range. Taking what is taken and giving back what is free changes
 
 from __future__ import annotations
 
+import heapq
 import sqlite3
 from collections.abc import Iterator
 
 from ipamd.core.addresses import Address, Network, host_mask, to_blob
-from ipamd.core.intervals import Span, Spans, subtract
+from ipamd.core.intervals import Span, Spans, intersect, subtract
 from ipamd.core.model import Range
 from ipamd.storage.compiled import insert, sql, value
+from ipamd.storage.fronts import Fronts
 from ipamd.storage.pool_rows import StoredPool
 from ipamd.storage.tables import addresses, cooling, free_spans, quarantine
 
@@ -62,6 +64,19 @@ def next_free(connection: sqlite3.Connection, range_id: int, family: int, first:
     return found if found <= last else None
 
 
+def next_unoccupied(connection: sqlite3.Connection, space: str, one: Range, first: int, last: int) -> int | None:
+    """The lowest address between two that a range gives and nothing occupies: for a pool that has no free spans yet."""
+    for span in intersect(one.usable, (Span(first, last),)):
+        free = span.first
+        for number in _occupied(connection, space, one.family, span):
+            if number > free:
+                break
+            free = max(free, number + 1)
+        if free <= span.last:
+            return free
+    return None
+
+
 def read_spans(connection: sqlite3.Connection, range_id: int) -> Iterator[Span]:
     """The free spans of a range, ascending."""
     for first, last in connection.execute(ALL_OF, (range_id,)):
@@ -75,16 +90,8 @@ def computed_spans(connection: sqlite3.Connection, space: str, one: Range) -> Sp
 
 def occupied_spans(connection: sqlite3.Connection, space: str, one: Range) -> Spans:
     """What is taken between the bounds of a range."""
-    size = 4 if one.family == 4 else 16
-    bounds = (space, to_blob(Address(one.family, one.first)), to_blob(Address(one.family, one.last)))
     spans: list[Span] = []
-    taken = sorted(
-        int.from_bytes(blob, "big")
-        for statement in OCCUPIED.values()
-        for (blob,) in connection.execute(statement, bounds)
-        if len(blob) == size
-    )
-    for number in taken:
+    for number in _occupied(connection, space, one.family, Span(one.first, one.last)):
         if spans and number <= spans[-1].last + 1:
             spans[-1] = Span(spans[-1].first, number)
         else:
@@ -92,12 +99,21 @@ def occupied_spans(connection: sqlite3.Connection, space: str, one: Range) -> Sp
     return tuple(spans)
 
 
+def _occupied(connection: sqlite3.Connection, space: str, family: int, span: Span) -> Iterator[int]:
+    """What is taken in a span, ascending, read as far as it is asked for."""
+    size = 4 if family == 4 else 16
+    bounds = (space, to_blob(Address(family, span.first)), to_blob(Address(family, span.last)))
+    tables = [connection.execute(statement, bounds) for statement in OCCUPIED.values()]
+    return (int.from_bytes(blob, "big") for (blob,) in heapq.merge(*tables) if len(blob) == size)
+
+
 class FreeSpans:
     """Keeps the free spans of all ranges. Finds the ranges that give an address by the few prefix lengths in use."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._run = connection.execute
+    def __init__(self, connection: sqlite3.Connection, fronts: Fronts) -> None:
+        self._run = connection.cursor().execute
         self._connection = connection
+        self._fronts = fronts
         self._ranges: dict[tuple[str, Network], list[tuple[int, Range]]] = {}
         self._prefixes: dict[tuple[str, int], dict[int, int]] = {}
 
@@ -112,6 +128,7 @@ class FreeSpans:
         """Forget a pool's ranges; their rows go with them."""
         space = stored.pool.space
         for range_id, one in _ranges_of(stored):
+            self._fronts.forget(range_id)
             there = self._ranges[space, one.subnet]
             there.remove((range_id, one))
             if not there:
@@ -124,6 +141,7 @@ class FreeSpans:
     def rebuild(self, stored: StoredPool) -> None:
         """Write the spans of a pool's ranges anew, from what occupies its space."""
         for range_id, one in _ranges_of(stored):
+            self._fronts.forget(range_id)
             self._run(DELETE_ALL, (range_id,))
             for span in computed_spans(self._connection, stored.pool.space, one):
                 self._insert(range_id, one.family, span.first, span.last)
@@ -148,22 +166,31 @@ class FreeSpans:
 
     def _take(self, range_id: int, address: Address) -> None:
         family, number = address
-        blob = to_blob(address)
-        span = self._run(AT_OR_AFTER, (range_id, blob, 1)).fetchone()
-        if span is None or span[0] > blob:
+        span = self._fronts.span_around(range_id, number) or self._span_around(range_id, address)
+        if span is None:
             return
         first, last = span
-        if last == blob:
-            if first == blob:
-                self._run(DELETE, (range_id, last))
+        last_blob = to_blob(Address(family, last))
+        if number == last:
+            if number == first:
+                self._run(DELETE, (range_id, last_blob))
             else:
-                self._run(SET_LAST, (to_blob(Address(family, number - 1)), range_id, last))
-            return
-        self._run(SET_FIRST, (to_blob(Address(family, number + 1)), range_id, last))
-        if first != blob:
-            self._run(INSERT, (range_id, to_blob(Address(family, number - 1)), first))
+                self._run(SET_LAST, (to_blob(Address(family, number - 1)), range_id, last_blob))
+        else:
+            self._run(SET_FIRST, (to_blob(Address(family, number + 1)), range_id, last_blob))
+            if number != first:
+                self._insert(range_id, family, first, number - 1)
+        self._fronts.taken(range_id, number, last)
+
+    def _span_around(self, range_id: int, address: Address) -> Span | None:
+        blob = to_blob(address)
+        found = self._run(AT_OR_AFTER, (range_id, blob, 1)).fetchone()
+        if found is None or found[0] > blob:
+            return None
+        return Span(int.from_bytes(found[0], "big"), int.from_bytes(found[1], "big"))
 
     def _give(self, range_id: int, address: Address) -> None:
+        self._fronts.forget(range_id)
         family, number = address
         blob = to_blob(address)
         before = blob if number == 0 else to_blob(Address(family, number - 1))

@@ -6,6 +6,7 @@ from typing import Final
 
 from sqlalchemy import ColumnElement, Table, func, literal_column, select, union_all
 
+from ipamd.core.imports import OPEN
 from ipamd.storage.compiled import sql, value
 from ipamd.storage.tables import (
     addresses,
@@ -22,9 +23,11 @@ from ipamd.storage.tables import (
     ops,
     pools,
     quarantine,
+    ranges,
     reservations,
     settings,
     sightings,
+    staged_parts,
     tokens,
     tombstones,
 )
@@ -50,19 +53,28 @@ POOL_BY_NAME: Final = sql(_pool.where(pools.c.name == value("name")))
 POOL_BY_ID: Final = sql(_pool.where(pools.c.id == value("id")))
 POOLS_OF_SPACE: Final = sql(_pool.where(pools.c.space == value("space")).order_by(pools.c.name))
 
+POOLS_ON: Final = sql(
+    _pool.join(ranges, ranges.c.pool_id == pools.c.id)
+    .where(ranges.c.subnet == value("subnet"), ranges.c.prefix == value("prefix"), pools.c.space == value("space"))
+    .distinct()
+    .order_by(pools.c.name)
+)
+
 RESERVATION: Final = sql(
     reservations.select().where(reservations.c.pool_id == value("pool"), reservations.c.pod_ref == value("pod"))
 )
 RESERVATION_BY_ID: Final = by_key(reservations)
 
 _attachment = attachments.select()
+_open: ColumnElement[bool] = attachments.c.ifname.between(literal_column(f"'{OPEN}'"), literal_column(f"'{OPEN}~'"))
 ATTACHMENT_BY_ID: Final = by_key(attachments)
 ATTACHMENTS: Final = sql(
     _attachment.where(attachments.c.reservation_id == value("reservation")).order_by(attachments.c.ifname)
 )
 ATTACHMENTS_OF_CONTAINER: Final = sql(
     _attachment.where(
-        attachments.c.container_id == value("container"), attachments.c.ifname == value("ifname")
+        attachments.c.container_id == value("container"),
+        (attachments.c.ifname == value("ifname")) | _open,
     ).order_by(attachments.c.id)
 )
 ATTACHMENTS_OF_NODE: Final = sql(
@@ -172,12 +184,22 @@ DUE_TOMBSTONES: Final = sql(
     .order_by(tombstones.c.until_log_ms, *tombstones.primary_key)
     .limit(value("limit"))
 )
+STAGED: Final = sql(
+    staged_parts.select().where(staged_parts.c.import_id == value("import")).order_by(staged_parts.c.number)
+)
+DUE_PARTS: Final = sql(
+    staged_parts.select()
+    .where(staged_parts.c.until_log_ms <= value("now"))
+    .order_by(staged_parts.c.until_log_ms, *staged_parts.primary_key)
+    .limit(value("limit"))
+)
 NEXT_DUE: Final = sql(
     union_all(
         select(func.min(attachments.c.hold_until_log_ms)).where(attachments.c.hold_until_log_ms >= literal_column("0")),
         select(func.min(cooling.c.until_log_ms)),
         select(func.min(quarantine.c.until_log_ms)).where(quarantine.c.until_log_ms.is_not(None)),
         select(func.min(tombstones.c.until_log_ms)),
+        select(func.min(staged_parts.c.until_log_ms)),
         select(func.min(ops.c.expires_log_ms)),
     )
 )

@@ -119,6 +119,7 @@ ranges = _table(
     _check("prefix", "prefix BETWEEN 0 AND 8 * length(subnet)"),
     _check("bounds", "length(first) = length(subnet) AND length(last) = length(subnet) AND first <= last"),
 )
+Index(None, ranges.c.subnet, ranges.c.prefix)
 
 excludes = _table(
     "excludes",
@@ -184,6 +185,7 @@ Index(None, attachments.c.container_id, sqlite_where=text("container_id IS NOT N
 Index(None, attachments.c.node, sqlite_where=text("node IS NOT NULL"))
 Index(None, attachments.c.hold_until_log_ms, sqlite_where=text("hold_until_log_ms >= 0"))
 Index("ix_attachments_held", attachments.c.pool_id, attachments.c.reservation_id, sqlite_where=text("bound = 0"))
+Index("ix_attachments_unclaimed", attachments.c.id, sqlite_where=text("bound = 1 AND node IS NULL"))
 Index("ix_attachments_suspect", attachments.c.pool_id, attachments.c.reservation_id, sqlite_where=text("suspect = 1"))
 
 addresses = _table(
@@ -307,6 +309,16 @@ mass_silence = _table(
     _check("single", "id = 1"),
     _is_flag("stands"),
 )
+
+staged_parts = _table(
+    "staged_parts",
+    _text("import_id"),
+    _int("number"),
+    _int("until_log_ms"),
+    _blob("findings"),
+    PrimaryKeyConstraint("import_id", "number"),
+)
+Index(None, staged_parts.c.until_log_ms)
 
 boots = _table(
     "boots",

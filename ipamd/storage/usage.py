@@ -67,9 +67,8 @@ def usable_spans(pool: Pool, family: int) -> Spans:
     return normalise(span for one in ranges for span in one.usable)
 
 
-def family_counts(connection: sqlite3.Connection, pool: Pool, family: int) -> FamilyCounts:
-    """The counts of one family of a pool."""
-    spans = usable_spans(pool, family)
+def spent_counts(connection: sqlite3.Connection, pool: Pool, family: int, spans: Spans) -> FamilyCounts:
+    """How the addresses of some spans, which the pool gives, are spent."""
     bound = held = cool = quarantined = elsewhere = 0
     for span in spans:
         bounds = _bounds(family, span)

@@ -8,7 +8,8 @@ import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
-from ipamd.core.addresses import Address, to_blob
+from ipamd.core.addresses import Address, Network, to_blob
+from ipamd.core.imports import StagedPart
 from ipamd.core.model import (
     AssignedAddress,
     Attachment,
@@ -37,6 +38,7 @@ from ipamd.storage.rows import (
     to_cursor,
     to_member,
     to_node,
+    to_part,
     to_quarantine,
     to_reservation,
     to_settings,
@@ -45,7 +47,7 @@ from ipamd.storage.rows import (
     to_token,
     to_tombstone,
 )
-from ipamd.storage.spans import next_free
+from ipamd.storage.spans import next_free, next_unoccupied
 from ipamd.storage.tables import Row
 
 T = TypeVar("T")
@@ -62,6 +64,9 @@ class SqliteView:
         self.last_id = last_id
         self.last_event = last_event
         self._run = connection.execute
+        self._ask = connection.cursor().execute
+        """For what is read at once: the cursor is used again by the next."""
+
         self._settings: Settings | None = None
 
     def cluster_id(self) -> str | None:
@@ -89,15 +94,28 @@ class SqliteView:
     def pools_of_space(self, space: str) -> Sequence[Pool]:
         return [self.stored(*row).pool for row in self._run(st.POOLS_OF_SPACE, (space,)).fetchall()]
 
+    def pools_on(self, space: str, subnet: Network) -> Sequence[Pool]:
+        place = (to_blob(Address(subnet.family, subnet.value)), subnet.prefix, space)
+        return [self.stored(*row).pool for row in self._run(st.POOLS_ON, place).fetchall()]
+
     def stored(self, pool_id: int, revision: int) -> StoredPool:
         """A pool with the ids of its ranges."""
         return self.catalogue.get(self.connection, pool_id, revision)
 
     def range_id(self, pool: Pool, position: int, order: int) -> int:
-        """The id of the row of `pool.sets[position][order]`."""
+        """The id of the row of `pool.sets[position][order]`. Raises LookupError: the state does not have the pool."""
+        found = self._range_id(pool, position, order)
+        if found is None:
+            raise LookupError(f"pool {pool.name} has no ranges here")
+        return found
+
+    def _range_id(self, pool: Pool, position: int, order: int) -> int | None:
         stored = self.catalogue.peek(pool.id)
         if stored is None or stored.pool is not pool:
-            stored = self.stored(*self._run(st.POOL_BY_ID, (pool.id,)).fetchone())
+            row = self._run(st.POOL_BY_ID, (pool.id,)).fetchone()
+            if row is None:
+                return None
+            stored = self.stored(*row)
         return stored.range_ids[position][order]
 
     def reservation(self, pool_id: int, pod_ref: str) -> Reservation | None:
@@ -151,14 +169,16 @@ class SqliteView:
     def next_free(self, pool: Pool, position: int, order: int, first: int, last: int) -> int | None:
         if first > last:
             return None
-        range_id = self.range_id(pool, position, order)
-        return next_free(self.connection, range_id, pool.sets[position][order].family, first, last)
+        one, range_id = pool.sets[position][order], self._range_id(pool, position, order)
+        if range_id is None:
+            return next_unoccupied(self.connection, pool.space, one, first, last)
+        return next_free(self.connection, range_id, one.family, first, last)
 
     def cursor(self, pool_id: int, position: int) -> Cursor | None:
         return self._one(to_cursor, st.CURSOR, pool_id, position)
 
     def generation_floor(self, pool_id: int) -> int:
-        row = self._run(st.GENERATION_FLOOR, (pool_id,)).fetchone()
+        row = self._ask(st.GENERATION_FLOOR, (pool_id,)).fetchone()
         return 0 if row is None else int(row[1])
 
     def tombstone(self, node: str, cni_network: str, container_id: str, ifname: str) -> Tombstone | None:
@@ -200,13 +220,19 @@ class SqliteView:
     def due_tombstones(self, now_log_ms: int, limit: int) -> Sequence[Tombstone]:
         return self._all(to_tombstone, st.DUE_TOMBSTONES, now_log_ms, limit)
 
+    def staged(self, import_id: str) -> Sequence[StagedPart]:
+        return self._all(to_part, st.STAGED, import_id)
+
+    def due_parts(self, now_log_ms: int, limit: int) -> Sequence[StagedPart]:
+        return self._all(to_part, st.DUE_PARTS, now_log_ms, limit)
+
     def _pool(self, statement: str, key: str | int) -> Pool | None:
-        row = self._run(statement, (key,)).fetchone()
+        row = self._ask(statement, (key,)).fetchone()
         return None if row is None else self.stored(*row).pool
 
     def _one(self, make: Callable[[Row], T], statement: str, *key: Any) -> T | None:
-        row = self._run(statement, key).fetchone()
+        row = self._ask(statement, key).fetchone()
         return None if row is None else make(row)
 
     def _all(self, make: Callable[[Row], T], statement: str, *key: Any) -> list[T]:
-        return [make(row) for row in self._run(statement, key)]
+        return [make(row) for row in self._ask(statement, key)]

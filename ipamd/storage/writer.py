@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from ipamd.core.addresses import to_blob
 from ipamd.core.changes import Change, Drop, Occupy, Put, Record, Vacate
+from ipamd.core.imports import StagedPart
 from ipamd.core.model import (
     AssignedAddress,
     Attachment,
@@ -36,7 +37,7 @@ from ipamd.storage.errors import Broken
 from ipamd.storage.pool_rows import StoredPool, pool_row, write_ranges
 from ipamd.storage.spans import FreeSpans
 from ipamd.storage.tables import Row
-from ipamd.storage.view import SqliteView
+from ipamd.storage.working import KEPT, WorkingView
 
 _PUT: Final[dict[type[Any], tuple[str, Callable[[Any], Row]]]] = {
     Reservation: (put(tables.reservations), rows.reservation_row),
@@ -55,6 +56,7 @@ _PUT: Final[dict[type[Any], tuple[str, Callable[[Any], Row]]]] = {
     Token: (put(tables.tokens), rows.token_row),
     Cluster: (put(tables.cluster), rows.cluster_row),
     Member: (put(tables.members), rows.member_row),
+    StagedPart: (put(tables.staged_parts), rows.part_row),
     Sighting: (put(tables.sightings), rows.sighting_row),
     MassSilence: (put(tables.mass_silence), rows.silence_row),
 }
@@ -71,6 +73,7 @@ _DROP: Final[dict[type[Any], tuple[str, Callable[[Any], Row]]]] = {
     Boot: (drop(tables.boots), lambda it: (it.node, it.boot_id)),
     Token: (drop(tables.tokens), lambda it: (it.id,)),
     Member: (drop(tables.members), lambda it: (it.name,)),
+    StagedPart: (drop(tables.staged_parts), lambda it: (it.import_id, it.number)),
 }
 
 _PUT_POOL: Final = put(tables.pools)
@@ -84,12 +87,12 @@ _ALL_POOLS: Final = sql(
 class Writer:
     """Carries out changes over the writing connection, inside the transaction that its caller began."""
 
-    def __init__(self, view: SqliteView, deadlines: Deadlines) -> None:
+    def __init__(self, view: WorkingView, deadlines: Deadlines) -> None:
         self._view = view
         self._deadlines = deadlines
         self._connection: sqlite3.Connection = view.connection
         self._execute = view.connection.cursor().execute
-        self._free = FreeSpans(view.connection)
+        self._free = FreeSpans(view.connection, view.fronts)
         for pool_id, revision in self._connection.execute(_ALL_POOLS).fetchall():
             self._free.enlist(view.stored(pool_id, revision))
 
@@ -109,22 +112,27 @@ class Writer:
         if isinstance(record, Pool):
             self._put_pool(record)
             return
-        statement, row = _PUT[type(record)]
+        kind = type(record)
+        statement, row = _PUT[kind]
         if self._execute(statement, row(record)).rowcount != 1:
             raise Broken(f"{record} would take an address from its holder")
         self._deadlines.note_record(record)
-        if isinstance(record, Settings):
-            self._view.forget_settings()
+        if kind in KEPT:
+            self._view.forget(record)
 
     def _drop(self, record: Record) -> None:
         if isinstance(record, Pool):
             self._drop_pool(record)
             return
-        statement, key = _DROP[type(record)]
+        kind = type(record)
+        statement, key = _DROP[kind]
         if self._execute(statement, key(record)).rowcount != 1:
             raise Broken(f"{record} cannot be dropped: it is not there")
+        if kind in KEPT:
+            self._view.forget(record)
 
     def _put_pool(self, pool: Pool) -> None:
+        self._view.forget(pool)
         old = self._stored(pool.id)
         revision = old.revision + 1 if old else 1
         self._execute(_PUT_POOL, pool_row(pool, revision))
@@ -140,6 +148,7 @@ class Writer:
         self._free.rebuild(new)
 
     def _drop_pool(self, pool: Pool) -> None:
+        self._view.forget(pool)
         old = self._stored(pool.id)
         if old is None:
             raise Broken(f"pool {pool.name} cannot be dropped: it is not there")

@@ -17,6 +17,7 @@ from ipamd import system
 from ipamd.agenting import attending
 from ipamd.datadir import DataDirError
 from ipamd.settings import AgentConfig
+from tests.support.dialects import section
 from tests.support.stack import Got, Stack, ask, conf, running
 
 NETNS = "/proc/self/ns/net"
@@ -139,6 +140,37 @@ async def test_errors_come_as_the_server_said_them(node: Node) -> None:
     assert (got.status, got.headers["Content-Type"], got.json["code"]) == (400, "application/cni+json", 7)
     assert "node w1" in got.json["msg"]
     assert (await node.ask("POST", "/cni/v1/nothing")).json["code"] == 7
+
+
+async def test_every_dialect_is_answered(node: Node, stack: Stack, tmp_path: Path) -> None:
+    resolv = tmp_path / "resolv.conf"
+    host_local = section(subnet="198.51.100.0/29", resolvConf=str(resolv), routes=[{"dst": "0.0.0.0/0"}])
+    refused = await node.cni("add", host_local)
+    assert (refused.json["code"], f"ipam.resolvConf {resolv} cannot be read" in refused.json["msg"]) == (7, True)
+    assert await bound_on(stack) == []
+    resolv.write_text("nameserver 198.51.100.53\nsearch a.test\n")
+    added = await node.cni("add", host_local)
+    assert added.json["dns"] == {"nameservers": ["198.51.100.53"], "search": ["a.test"]}
+    assert added.json["ips"] == [{"address": "198.51.100.2/29", "gateway": "198.51.100.1"}]
+    assert (await node.cni("check", {**host_local, "prevResult": added.json})).status == 200
+    assert (await node.cni("status", host_local)).status == 200
+    whereabouts = section(range="203.0.113.0/29", exclude=["203.0.113.1/32"])
+    added = await node.cni("add", whereabouts, CNI_IfName="net1")
+    assert added.json["ips"] == [{"address": "203.0.113.2/29"}]
+    assert (await node.cni("del", whereabouts, CNI_IfName="net1", Ipamd_Started="2000")).status == 200
+    assert {one["pool"] for one in await bound_on(stack)} == {"198.51.100.0-29"}
+
+
+async def test_what_an_import_left_open_is_reported_of_no_more_than_it_is_known(node: Node, stack: Stack) -> None:
+    host_local = section(subnet="198.51.100.0/29", resolvConf=None)
+    bundle = {"networks": {"net": {"198.51.100.5": "c9"}}, "confs": [host_local]}
+    done = await stack.ask("POST", "/v1/import?format=host-local&node=w1", bundle)
+    assert done.status == 200, done.raw
+    assert [one["ifname"] for one in await bound_on(stack)] == [None]
+    assert (await node.cni("add")).status == 200
+    valid = [{"containerID": "c9", "ifname": "eth7"}]
+    assert (await node.cni("gc", conf(**{"cni.dev/valid-attachments": valid}), Ipamd_Started="5000")).status == 200
+    assert {one["container_id"] for one in await bound_on(stack)} == {"c1", "c9"}
 
 
 async def test_two_calls_are_two_calls(node: Node, stack: Stack) -> None:

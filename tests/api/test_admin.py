@@ -50,6 +50,21 @@ async def test_a_node_can_be_renamed_and_forgotten(stack: Stack) -> None:
     check_problem(await stack.ask("DELETE", "/v1/nodes/crate"), "not_found")
 
 
+async def test_what_no_node_has_claimed_is_released_together(stack: Stack) -> None:
+    await stack.pool()
+    for pod, node in (("a", None), ("b", "n1"), ("c", None)):
+        body = {"pool": "p", "pod_ref": f"t/{pod}", "container_id": pod, "node": node}
+        assert (await stack.ask("POST", "/v1/reservations", body)).status == 201
+    await stack.ask("POST", "/v1/reservations", {"pool": "p", "pod_ref": "t/held"})
+    assert (await stack.ask("GET", "/v1/nodes")).json["unclaimed"] == 2
+    done = (await stack.ask("POST", "/v1/nodes/release-unclaimed", {})).json
+    assert (done["node"], done["released"]) == (None, 2)
+    assert [item["pod_ref"] for item in done["items"]] == ["t/a", "t/c"]
+    assert (await stack.ask("GET", "/v1/nodes")).json["unclaimed"] == 0
+    left = (await stack.ask("GET", "/v1/reservations")).json["items"]
+    assert [item["pod_ref"] for item in left] == ["t/b", "t/held"]
+
+
 async def test_settings_that_are_left_out_stay(stack: Stack) -> None:
     before = (await stack.ask("GET", "/v1/settings")).json
     done = await stack.ask("PUT", "/v1/settings", {"cooldown_s": 7, "reclaim": "after:0060"})

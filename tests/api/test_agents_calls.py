@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+from tests.support.dialects import section
 from tests.support.stack import Got, Stack, conf
 
 POD = {"CNI-Args": "K8S_POD_NAMESPACE=t;K8S_POD_NAME=a", "Ipamd-Boot-Id": "b1"}
@@ -95,3 +97,18 @@ async def test_what_passes_is_told_from_what_does_not(stack: Stack) -> None:
     assert (unknown.status, "Retry-After" in unknown.headers) == (503, False)
     hasty = await stack.cni("add", conf(), tcp=False, **{**POD, "Ipamd-Started": "1", "Ipamd-Deadline-Ms": "0"})
     assert (hasty.status, hasty.json["code"], hasty.headers["Retry-After"]) == (503, 11, "1")
+
+
+async def test_an_agents_pods_get_the_name_servers_of_the_agents_host(stack: Stack, tmp_path: Path) -> None:
+    path = tmp_path / "resolv.conf"
+    path.write_text("nameserver 192.0.2.53\n")
+    config = section(subnet="192.0.2.0/29", resolvConf=str(path))
+    sent = {"Ipamd-Node": "w1", "Ipamd-Started": "1000", **POD}
+    without = await stack.cni("add", config, tcp=True, **sent, **{"Ipamd-Agent": "agent"})
+    assert (without.json["code"], f"did not hand on what ipam.resolvConf {path} says" in without.json["msg"]) == (
+        7,
+        True,
+    )
+    handed = {"Ipamd-Agent": "agent", "Ipamd-Dns": "[[%22198.51.100.53%22],%22a.test%22,[],[]]"}
+    added = await stack.cni("add", config, tcp=True, **sent, **handed)
+    assert added.json["dns"] == {"nameservers": ["198.51.100.53"], "domain": "a.test"}

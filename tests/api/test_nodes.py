@@ -144,7 +144,7 @@ async def test_a_full_pool_says_what_a_lost_node_holds_and_release_helps(stack: 
     assert (usage["bound"], usage["suspect"], usage["lost"]) == (2, 0, 1)
     refused = await add(stack, "c3", "d/c", node="other", inode=9)
     assert refused.json["code"] == 110
-    assert "2 bound (of which 1 lost)" in refused.json["msg"]
+    assert "192.0.2.1-192.0.2.2 is full: 2 bound; of all that is bound 1 lost; " in refused.json["msg"]
     assert "1 belongs to lost node box (silent " in refused.json["msg"]
     assert "ipamctl node release box;" in refused.json["msg"]
     item = (await stack.ask("GET", "/v1/nodes")).json["items"][0]

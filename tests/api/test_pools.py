@@ -191,5 +191,27 @@ async def test_why_says_how_each_address_is_found(stack: Stack) -> None:
     assert both.endswith("192.0.2.1/32, which it had last; 2001:db8::1/64, by strategy lowest")
 
 
+async def test_why_says_of_each_range_that_it_does_not_allow_an_address(stack: Stack) -> None:
+    ranges = [
+        {"subnet": "192.0.2.0/29", "gateway": "192.0.2.1", "exclude": ["192.0.2.2"]},
+        {"subnet": "198.51.100.0/30", "range_end": "198.51.100.1"},
+    ]
+    await stack.ask("POST", "/v1/pools", {"name": "p", "ranges": [ranges, [{"subnet": "2001:db8::/64"}]]})
+    gateway = (await stack.ask("GET", "/v1/pools/p/why?addresses=192.0.2.1")).json
+    assert (gateway["granted"], gateway["code"]) == (False, "address_not_allowed")
+    assert [one["verdict"] for one in gateway["ranges"]] == [
+        "192.0.2.1-192.0.2.6 does not allow 192.0.2.1: it is the gateway",
+        "198.51.100.1 does not allow 192.0.2.1: it lies outside 198.51.100.0/30",
+        f"2001:db8::1-2001:db8::ffff:ffff:ffff:ffff has {2**64 - 1} of {2**64 - 1} free",
+    ]
+    both = (await stack.ask("GET", "/v1/pools/p/why?addresses=192.0.2.2,198.51.100.2")).json
+    assert "192.0.2.1-192.0.2.6 does not allow 192.0.2.2: it is excluded" in both["ranges"][0]["verdict"]
+    assert "198.51.100.1 does not allow 198.51.100.2: it lies outside" in both["ranges"][1]["verdict"]
+    asked = (await stack.ask("GET", "/v1/pools/p/why?addresses=198.51.100.1")).json
+    assert asked["addresses"] == ["198.51.100.1/30", "2001:db8::1/64"]
+    assert "198.51.100.1/30, as it asks; 2001:db8::1/64, by strategy lowest" in asked["detail"]
+    check_problem(await stack.ask("GET", "/v1/pools/p/why?addresses=192.0.2.1,x"), "invalid_request")
+
+
 async def detail_of(stack: Stack, query: str = "") -> str:
     return str((await stack.ask("GET", f"/v1/pools/p/why{query}")).json["detail"])

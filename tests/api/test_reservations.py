@@ -88,9 +88,13 @@ async def test_the_refusal_of_a_full_pool_counts_what_holds_it(stack: Stack) -> 
     await stack.ask("DELETE", "/v1/reservations/p/t%2Fc?container_id=c")
     await stack.ask("POST", "/v1/addresses/192.0.2.5/quarantine", {"note": "duplicate seen"})
     got = await stack.ask("POST", "/v1/reservations", {"pool": "p", "pod_ref": "t/d"})
-    detail = check_problem(got, "pool_exhausted")["detail"]
-    assert "pool p has no free address: 1 bound, 1 held, 1 cooling, 1 quarantined, 1 excluded, 1 gateway;" in detail
-    assert "ipamctl" in detail
+    problem = check_problem(got, "pool_exhausted")
+    full = "192.0.2.1-192.0.2.6 is full: 1 bound, 1 held, 1 cooling, 1 quarantined, 1 excluded, 1 gateway"
+    assert problem["detail"] == (
+        f"pool p has no free address: {full}; "
+        "ipamctl reservation list --pool p shows the holders, ipamctl pool update p makes it larger"
+    )
+    assert problem["ranges"] == [full]
 
 
 async def test_filters_and_pages(stack: Stack) -> None:

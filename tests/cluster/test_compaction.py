@@ -14,8 +14,10 @@ from tests.cluster.checker import check
 from tests.cluster.load import RULES, Load, final, wait_for
 from tests.support.cluster import Cluster, MemberServer, rounds
 from tests.support.server import ServerError
+from tests.support.small_log import KEEP_ENTRIES
 
 SEED = 5
+SEVERAL = 5
 
 
 class Small(MemberServer):
@@ -24,11 +26,6 @@ class Small(MemberServer):
     def command(self) -> list[str]:
         """The command line that starts it."""
         return ["tests.support.small_log" if word == "ipamd.main" else word for word in super().command()]
-
-    @property
-    def first_entry(self) -> int:
-        """Of the oldest file of its journal."""
-        return min(int(file.stem) for file in (self.data_dir / "journal").glob("*.log"))
 
 
 class SmallCluster(Cluster):
@@ -46,14 +43,18 @@ def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SmallClu
         yield made
 
 
-@pytest.mark.timeout(120 + 20 * rounds(20, 3))
+@pytest.mark.timeout(240 + 20 * rounds(20, 3))
 def test_r05_kills_while_the_log_is_compacted_lose_nothing(cluster: SmallCluster) -> None:
     chance, load, members = random.Random(SEED), Load(cluster, SEED), list(cluster)
     with load.running():
-        for _ in range(rounds(20, 3)):
+        for number in range(rounds(20, 3)):
             time.sleep(chance.uniform(1, 2))
-            chance.choice(members).restart()
-        wait_for(lambda: all(isinstance(member, Small) and member.first_entry > 1 for member in members), 60)
+            victim = chance.choice(members)
+            if number % 2:
+                wait_for_compaction(victim)
+            victim.restart()
+        wait_for(lambda: min(map(first_entry, members)) > SEVERAL * KEEP_ENTRIES, 60)
+        wait_for(lambda: load.history.acknowledged >= rounds(5000), 120)
     shown = final(cluster)
     assert check(load.history, RULES, shown) == []
     assert load.broken == []
@@ -70,6 +71,19 @@ def test_r05_kills_while_the_log_is_compacted_lose_nothing(cluster: SmallCluster
     victim.flags = ("--join", others[0].url, "--token-file", str(token))
     victim.start()
     assert final(cluster) == shown
+
+
+def first_entry(member: MemberServer) -> int:
+    """Of the oldest file of its journal."""
+    return min(int(file.stem) for file in (member.data_dir / "journal").glob("*.log"))
+
+
+def wait_for_compaction(member: MemberServer) -> None:
+    """Until it begins to drop files."""
+    before, deadline_s = first_entry(member), time.monotonic() + 20
+    while first_entry(member) == before:
+        assert time.monotonic() < deadline_s, "its log is not compacted"
+        time.sleep(0.001)
 
 
 def lose_the_state(victim: MemberServer) -> None:

@@ -91,6 +91,7 @@ def test_d02_a_full_disk_takes_one_member_out_and_none_of_the_others(small: Smal
     held = {item["pod_ref"] for item in read.json["items"]} if read.status == 200 else None
     assert held is None or small.acknowledged.keys() <= held
     assert full.is_running
+    assert not full.is_ready()
     assert "no room" in full.log or "no space" in full.log
     small.ballast.unlink()
     full.wait_ready(20)

@@ -7,6 +7,7 @@ import pytest
 from ipamd.cni.call import AddCall
 from ipamd.cni.overrides import NO_OVERRIDES, Overrides, StaticAddress, StaticRoute
 from ipamd.core.addresses import parse_address, parse_network
+from ipamd.core.commands import PoolRequest
 from ipamd.core.model import Dns
 from tests.support.cni_calls import DROP, conf, ipam, read, refused
 
@@ -38,10 +39,10 @@ def test_pools_keep_their_order(pool: object, pools: tuple[str, ...]) -> None:
         ({"pool": ["p", "p"]}, "twice"),
         ({"pool": [f"p{i}" for i in range(17)]}, "16"),
         ({"range": "10.0.0.0/24"}, "pool and range"),
-        ({"pool": DROP, "range": "10.0.0.0/24"}, "range"),
+        ({"subnet": "10.0.0.0/24"}, "pool and subnet"),
+        ({"pool": DROP, "range_start": "10.0.0.1"}, "names no pool"),
         ({"pool": DROP, "ipRanges": []}, "ipRanges"),
         ({"pool": DROP, "ranges": [[]]}, "ranges"),
-        ({"pool": DROP, "subnet": "10.0.0.0/24"}, "subnet"),
         ({"routes": {}}, "ipam.routes"),
         ({"routes": [{}]}, "ipam.routes[0].dst"),
         ({"routes": [{"dst": "10.0.0.0"}]}, "prefix length"),
@@ -91,3 +92,11 @@ def test_overrides_are_read_and_made_canonical() -> None:
 
 def test_an_empty_list_of_routes_is_a_word_too() -> None:
     assert overrides_of(routes=[]).routes == ()
+
+
+@pytest.mark.parametrize("word", ["isGateway", "isDefaultGateway"])
+@pytest.mark.parametrize(("value", "spared"), [(True, True), (False, False), (None, False), ("yes", False)])
+def test_a_bridge_that_is_gateway_takes_the_first_host(word: str, value: object, spared: bool) -> None:
+    call = read("add", conf(**{word: value}))
+    assert isinstance(call, AddCall)
+    assert call.requests == (PoolRequest("p", spare_first_hosts=spared),)

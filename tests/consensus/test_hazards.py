@@ -29,6 +29,7 @@ LIMITS = Limits(
     leader_fallback_s=1000,
     heartbeat_s=0.01,
     connection_s=1000,
+    gather_s=0,
 )
 """One entry a message, and leaders that do not doubt themselves: the test says who is cut off."""
 

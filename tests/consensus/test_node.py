@@ -248,3 +248,26 @@ async def test_the_log_clock_never_falls_whatever_the_wall_does(tmp_path: Path) 
     assert walls == sorted(walls)
     assert walls[9] == walls[0] == wall
     assert walls[10] == wall + 86_400_000
+
+
+async def test_nothing_goes_round_once_it_has_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What comes in while the last things end wakes the thread once more; the machine is closed by then."""
+
+    class Woken(ListMachine):
+        def close(self) -> None:
+            super().close()
+            member.node._wake()
+
+    machine, closed_at_step = Woken(), list[bool]()
+    async with running(tmp_path, machine=machine) as member:
+        step = member.node._replica.step
+
+        def watched() -> bool:
+            closed_at_step.append(machine.closed)
+            return step()
+
+        monkeypatch.setattr(member.node._replica, "step", watched)
+        await member.node.propose(item(), 5)
+    assert closed_at_step.count(False) > 0
+    assert closed_at_step.count(True) == 0
+    assert member.fatal == []

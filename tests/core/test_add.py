@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from ipamd.core.addresses import parse_address, parse_network
@@ -11,6 +9,7 @@ from ipamd.core.commands import Add, CallStart, Expire, Origin, PoolRequest
 from ipamd.core.decide import decide
 from ipamd.core.model import OLDEST, AttachmentState, Dns, EventKind, Owner, Route, Start
 from ipamd.core.outcomes import Code, Granted, Refused
+from ipamd.core.values import replace
 from tests.core.world import ORIGIN, World, addresses, definition, granted, range_of, refused, texts
 
 
@@ -25,7 +24,7 @@ def test_the_lowest_addresses_go_first_and_then_the_pool_is_full(world: World) -
     given = [granted(world.add(f"t/a{number}")) for number in range(6)]
     assert given == [f"192.0.2.{number}" for number in range(1, 7)]
     outcome = world.add("t/late")
-    assert outcome == Refused(Code.POOL_EXHAUSTED, "pool p has no free address", "p", 0)
+    assert outcome == Refused(Code.POOL_EXHAUSTED, "pool p has no free address", "p", 0, request=0)
 
 
 def test_a_pod_keeps_its_address_whatever_container_carries_it(world: World) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from ipamd.core.commands import ChangeSettings, DropToken, Found, PutToken
 from ipamd.core.model import Cluster, EventKind, Member, Quarantine, Role, Settings, Token
 from ipamd.core.outcomes import Code, Done, Quarantined, Released, SettingsStored
+from ipamd.core.values import replace
 from tests.core.world import ORIGIN, World, granted, range_of, refused
 
 TOKEN = Token("t1", "ops", Role.OPERATOR, b"\x01" * 32, 5)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ipamd.core.intervals import Span, Spans, contains, count, intersect, normalise, nth, subtract
+from ipamd.core.intervals import Span, Spans, at_or_after, contains, count, intersect, normalise, nth, subtract
 
 spans = st.lists(st.builds(Span, st.integers(0, 40), st.integers(0, 40)), max_size=8)
 sets = spans.map(normalise)
@@ -63,3 +63,8 @@ def test_the_size_of_a_span_costs_nothing() -> None:
     assert count(left) == 2**128 - 2
     assert nth(left, 5) == 6
     assert intersect(left, (Span(4, 6),)) == (Span(4, 4), Span(6, 6))
+
+
+@given(sets, st.integers(-1, 42))
+def test_at_or_after_is_the_least_that_is_not_below(some: Spans, number: int) -> None:
+    assert at_or_after(some, number) == min((one for one in numbers(some) if one >= number), default=None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
@@ -273,7 +274,7 @@ class Laws(RuleBasedStateMachine):
         if isinstance(outcome, PoolStored):
             assert force or all(in_subnet(wanted, address) for _, address in mine if self._moved(wanted))
             left = {(claim[1], claim[2], address) for claim, address in mine if not given(wanted, address)}
-            assert {tuple(one.__getstate__()) for one in outcome.stranded} == left  # type: ignore[arg-type]
+            assert {msgspec.structs.astuple(one) for one in outcome.stranded} == left
             self.book.pools[wanted.name] = outcome.pool.definition
         elif isinstance(outcome, Refused) and outcome.code is Code.POOL_IN_USE:
             assert not all(in_subnet(wanted, address) for _, address in mine)
@@ -376,4 +377,4 @@ class Laws(RuleBasedStateMachine):
 
 
 TestLaws = Laws.TestCase
-TestLaws.settings = settings(max_examples=100, stateful_step_count=50, deadline=None)
+TestLaws.settings = settings(max_examples=100, stateful_step_count=50)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from ipamd.core.commands import CreatePool, ReplacePool
 from ipamd.core.model import Cursor, EventKind, Range, Strategy
 from ipamd.core.outcomes import Code, Outcome, PoolDropped, PoolStored, Refused
+from ipamd.core.values import replace
 from tests.core.world import ORIGIN, World, definition, granted, range_of, refused, texts
 
 

@@ -182,6 +182,16 @@ def test_the_reclaim_of_a_pool_frees_for_good(world: World) -> None:
     assert freed(world.reclaim(cause=ReclaimCause.POOL_DELETE, node=None, bindings=both)) == ["192.0.2.1", "192.0.2.2"]
 
 
+def test_what_a_node_has_claimed_since_is_not_unclaimed(world: World) -> None:
+    world.add("t/a", "c1", node=None)
+    world.add("t/b", "c2", node="n1")
+    both = (binding(world, "t/a"), binding(world, "t/b"))
+    outcome = world.reclaim(cause=ReclaimCause.UNCLAIMED, node=None, bindings=both)
+    assert freed(outcome) == ["192.0.2.1"]
+    assert stale(outcome)
+    assert world.bound("t/b").owner is not None
+
+
 def test_an_unbound_attachment_is_on_no_node(world: World) -> None:
     world.reserve("t/a")
     seen = (binding(world, "t/a"),)

@@ -32,8 +32,8 @@ def test_a_free_one_is_given(world: World) -> None:
         ("10.0.6.1", "it is the gateway"),
         ("10.0.6.0", "it lies outside 10.0.6.1-10.0.6.254"),
         ("10.0.6.255", "it lies outside 10.0.6.1-10.0.6.254"),
-        ("10.0.7.1", "10.0.7.1 lies in no subnet of pool p"),
-        ("2001:db8::1", "2001:db8::1 lies in no subnet of pool p"),
+        ("10.0.7.1", "10.0.7.1 lies in no subnet of pool p (10.0.6.0/24)"),
+        ("2001:db8::1", "2001:db8::1 lies in no subnet of pool p (10.0.6.0/24)"),
     ],
 )
 def test_what_the_pool_does_not_give_is_refused_with_the_reason(world: World, address: str, why: str) -> None:

@@ -86,19 +86,75 @@ def test_a_file_that_cannot_be_put_in_place_leaves_nothing(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["ipamd"]
 
 
+ANSWER = {
+    "dialect": "native",
+    "cni_network": "net",
+    "cni_version": "1.0.0",
+    "pod_ref": "d/a",
+    "ifname": "eth0",
+    "requested": [],
+    "granted": True,
+    "code": None,
+    "cni_code": None,
+    "detail": "",
+    "pools": [
+        {
+            "pool": "web",
+            "space": "default",
+            "origin": "declared",
+            "addresses": ["10.0.0.5/24"],
+            "ranges": [
+                {
+                    "subnet": subnet,
+                    "first": "10.0.0.1",
+                    "last": "10.0.0.9",
+                    "exclude": ["10.0.0.6"],
+                    "gateway": None,
+                    "free": 5,
+                    "verdict": "10.0.0.1-10.0.0.9 has 5 of 8 free",
+                }
+                for subnet in ("10.0.0.0/24", "10.0.1.0/24")
+            ],
+        }
+    ],
+    "result": {"cniVersion": "1.0.0", "ips": [{"address": "10.0.0.5/24"}]},
+    "ignored": ["mtu"],
+    "notes": ["mtu is ignored: no such key is known"],
+}
+REFUSED = {
+    **ANSWER,
+    "granted": False,
+    "code": "pool_exhausted",
+    "cni_code": 110,
+    "detail": "it is full",
+    "result": None,
+}
+NATIVE = {"name": "net", "ipam": {"type": "ipamd", "pool": "web"}}
+
+
 def test_a_configuration_is_sent_to_be_read(ask, peer, tmp_path):
     conf = tmp_path / "net.conf"
-    conf.write_text('{"name": "net", "ipam": {"type": "ipamd", "pool": "web"}}')
-    answer = {"dialect": "native", "pools": [{"pool": "web", "addresses": ["10.0.0.5/24"]}], "ignored": ["mtu"]}
-    peer.on("POST", "/v1/cni/test", answer)
-    done = ask("cni", "test", str(conf), "--args", "IP=10.0.0.5")
+    conf.write_text(json.dumps(NATIVE))
+    peer.on("POST", "/v1/cni/test", ANSWER)
+    done = ask("cni", "test", str(conf), "--args", "IP=10.0.0.5", "--ifname", "net1")
     assert done.exit_code == 0
-    assert peer.last.body == {
-        "conf": {"name": "net", "ipam": {"type": "ipamd", "pool": "web"}},
-        "args": "IP=10.0.0.5",
-    }
-    for part in ("native", "web", "10.0.0.5/24", "mtu"):
+    assert peer.last.body == {"conf": NATIVE, "args": "IP=10.0.0.5", "ifname": "net1"}
+    for part in ("native", "web", "10.0.0.5/24", "has 5 of 8 free", '{"cniVersion": "1.0.0", "ips"'):
         assert part in done.stdout
+    assert done.stdout.count("declared") == 1, "what is the pool's own is said once"
+    assert done.stderr == "ipamctl: mtu is ignored: no such key is known\n"
+
+
+def test_a_configuration_that_would_be_refused_is_shown_and_ends_with_status_1(ask, peer, tmp_path):
+    conf = tmp_path / "net.conf"
+    conf.write_text(json.dumps(NATIVE))
+    peer.on("POST", "/v1/cni/test", REFUSED)
+    done = ask("cni", "test", str(conf))
+    assert done.exit_code == 1
+    for part in ("pool_exhausted", "it is full", "has 5 of 8 free"):
+        assert part in done.stdout
+    done = ask("cni", "test", str(conf), "-o", "json")
+    assert (done.exit_code, json.loads(done.stdout)) == (1, REFUSED)
 
 
 def test_a_configuration_that_is_no_json_is_a_usage_error(ask, tmp_path):
@@ -107,19 +163,47 @@ def test_a_configuration_that_is_no_json_is_a_usage_error(ask, tmp_path):
     assert ask("cni", "test", str(tmp_path / "none.conf")).exit_code == 2
 
 
-def test_of_a_list_of_plugins_the_one_that_asks_ipamd_is_sent(ask, peer, tmp_path):
+def test_of_a_list_of_plugins_the_one_that_asks_for_addresses_is_sent(ask, peer, tmp_path):
     conf = tmp_path / "net.conflist"
     plugins: list[dict[str, object]] = [
         {"type": "tuning"},
+        {"type": "bridge", "ipam": {"type": "host-local", "subnet": "10.0.0.0/24"}},
         {"type": "macvlan", "ipam": {"type": "ipamd", "pool": "web"}},
     ]
     conf.write_text(json.dumps({"cniVersion": "1.0.0", "name": "net", "plugins": plugins}))
-    peer.on("POST", "/v1/cni/test", {"dialect": "native", "pools": [], "ignored": []})
+    peer.on("POST", "/v1/cni/test", ANSWER)
     assert ask("cni", "test", str(conf)).exit_code == 0
-    assert peer.last.body == {"conf": {**plugins[1], "cniVersion": "1.0.0", "name": "net"}}
+    assert peer.last.body == {"conf": {**plugins[2], "cniVersion": "1.0.0", "name": "net"}}
+    conf.write_text(json.dumps({"name": "net", "plugins": plugins[:2]}))
+    assert ask("cni", "test", str(conf)).exit_code == 0
+    assert peer.last.body == {"conf": {**plugins[1], "name": "net"}}
     conf.write_text(json.dumps({"name": "net", "plugins": plugins[:1]}))
     done = ask("cni", "test", str(conf))
-    assert (done.exit_code, "none has ipamd as its IPAM plugin" in done.stderr) == (2, True)
+    assert (done.exit_code, "none has ipamd, whereabouts, host-local as its IPAM plugin" in done.stderr) == (2, True)
+
+
+def definition(config: object, name: str = "macvlan-conf") -> str:
+    metadata = {"name": name}
+    return json.dumps({"kind": "NetworkAttachmentDefinition", "metadata": metadata, "spec": {"config": config}})
+
+
+def test_a_network_attachment_definition_is_opened(ask, peer, tmp_path):
+    peer.on("POST", "/v1/cni/test", ANSWER)
+    conf = tmp_path / "net.json"
+    conf.write_text(definition(json.dumps(NATIVE)))
+    assert ask("cni", "test", str(conf)).exit_code == 0
+    assert peer.last.body == {"conf": NATIVE}
+    conf.write_text(definition(json.dumps({"ipam": NATIVE["ipam"]})))
+    assert ask("cni", "test", str(conf)).exit_code == 0
+    assert peer.last.body == {"conf": {**NATIVE, "name": "macvlan-conf"}}
+
+
+def test_a_network_attachment_definition_without_a_configuration_is_a_usage_error(ask, tmp_path):
+    conf = tmp_path / "net.json"
+    for config, sentence in ((None, "without spec.config"), ("{", "spec.config of")):
+        conf.write_text(definition(config))
+        done = ask("cni", "test", str(conf))
+        assert (done.exit_code, sentence in done.stderr) == (2, True)
 
 
 def test_the_static_plugin_is_installed_in_its_place(ctl, tmp_path):

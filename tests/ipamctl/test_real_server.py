@@ -191,7 +191,10 @@ def test_a_configuration_is_explained(ask, told, pool, tmp_path):
     conf.write_text(json.dumps({"cniVersion": "1.0.0", "name": "net", "type": "bridge", "ipam": ipam}))
     answer = told("cni", "test", str(conf))
     assert answer["dialect"] == "native"
-    assert answer["pools"] == [{"pool": pool, "addresses": ["10.128.165.32/24"]}]
+    (one,) = answer["pools"]
+    assert (one["pool"], one["origin"], one["addresses"]) == (pool, "declared", ["10.128.165.32/24"])
+    assert one["ranges"][0]["verdict"] == "10.128.165.32-10.128.165.34 has 3 of 3 free"
+    assert answer["result"]["ips"] == [{"address": "10.128.165.32/24"}]
     assert answer["ignored"] == ["rnage"]
     assert told("cni", "test", str(conf), "--args", "IP=10.128.165.34")["pools"][0]["addresses"] == ["10.128.165.34/24"]
     assert told("pool", "usage", pool)["ipv4"]["free"] == 3

@@ -132,6 +132,21 @@ def test_node_release_does_not_ask_when_told(ask, peer):
     assert [asked.method for asked in peer.asked] == ["POST"]
 
 
+def test_node_release_of_what_nobody_claimed_lists_that(ask, peer):
+    unclaimed = {**ATTACHMENT, "container_id": "c9", "node": None, "addresses": ["10.0.0.9/24"]}
+    imported = {**WEB_A, "pod_ref": "default/old", "attachments": [unclaimed]}
+    peer.on("GET", "/v1/reservations", {"items": [WEB_A, imported], "next": None})
+    peer.on("POST", "/v1/nodes/release-unclaimed", {"node": None, "released": 1})
+    done = ask("node", "release", "--unclaimed", stdin="y\n")
+    assert (done.exit_code, peer.last.path) == (0, "/v1/nodes/release-unclaimed")
+    assert "10.0.0.9/24" in done.stderr
+    assert "10.0.0.5/24" not in done.stderr
+    assert "in these 1 reservations?" in done.stderr
+    assert ask("node", "release", "--unclaimed", "--yes").exit_code == 0
+    assert ask("node", "release").exit_code == 2
+    assert ask("node", "release", "n1", "--unclaimed", "--yes").exit_code == 2
+
+
 def test_node_release_of_a_node_never_seen(ask, peer):
     peer.refuses("GET", "/v1/nodes/n9", 404, "not_found", "there is no node n9")
     assert ask("node", "release", "n9").exit_code == 4

@@ -56,7 +56,7 @@ def test_every_verb_of_the_reference_is_there():
         *(f"node {verb}" for verb in ("list", "show", "calls", "sync", "release", "confirm", "rename", "forget")),
         *(f"token {verb}" for verb in ("create", "list", "revoke")),
         *("who", "why", "events", "completion", "settings show", "settings set"),
-        *("cni install", "cni test"),
+        *("cni install", "cni test", "import whereabouts", "import host-local"),
         *(f"cluster {verb}" for verb in ("status", "add", "remove", "transfer")),
         *(f"tls {verb}" for verb in ("init", "issue", "renew")),
     }
@@ -123,7 +123,8 @@ def test_quarantine_is_set_and_lifted(ask, peer):
 
 
 def test_why_asks_one_pool_or_all(ask, peer):
-    account = {"pool": "web", "code": None, "detail": "it would get 10.0.0.6", "ranges": [{"subnet": "10.0.0.0/24"}]}
+    one = {"position": 0, "order": 0, "subnet": "10.0.0.0/24", "free": 9, "bound": 5, "verdict": "9 of 14 free"}
+    account = {"pool": "web", "code": None, "detail": "it would get 10.0.0.6", "ranges": [one]}
     peer.on("GET", "/v1/pools", {"items": [{"name": "web"}, {"name": "db"}], "next": None})
     peer.on("GET", "/v1/pools/web/why", account)
     peer.on("GET", "/v1/pools/db/why", {**account, "pool": "db"})
@@ -131,6 +132,10 @@ def test_why_asks_one_pool_or_all(ask, peer):
     assert peer.last.query == {"pod_ref": "default/a", "ifname": "net1"}
     assert "it would get 10.0.0.6" in text
     assert "SUBNET" in text
+    assert "9 of 14 free" in text
+    assert "BOUND" not in text
+    ask("why", "web", "--address", "10.0.0.6", "--address", "fd00::6")
+    assert peer.last.query == {"addresses": "10.0.0.6,fd00::6"}
     done = ask("why", "--pod", "default/a", "-o", "json")
     assert [item["pool"] for item in json.loads(done.stdout)["items"]] == ["web", "db"]
 

@@ -29,15 +29,18 @@ CLOCKS = "time random secrets uuid"
 WORLD = f"{CLOCKS} os io pathlib shutil socket select threading subprocess asyncio logging tempfile concurrent"
 
 LAYERS = {
-    "ipamd.core": layer(banned=WORLD),
+    "ipamd.core": layer(packages="msgspec", banned=WORLD),
     "ipamd.cni": layer("ipamd.core ipamd.errors", "msgspec", banned=WORLD),
+    "ipamd.imports": layer("ipamd.core ipamd.cni", banned=WORLD),
     "ipamd.storage": layer("ipamd.core", "sqlalchemy alembic", banned=CLOCKS),
     "ipamd.consensus": layer("ipamd.core", "pysyncobj msgspec", banned=CLOCKS),
     "ipamd.service": layer("ipamd.core ipamd.errors", banned=f"{CLOCKS} os socket subprocess"),
     "ipamd.spool": layer("ipamd.core", banned=CLOCKS),
     "ipamd.agent": layer("ipamd.core ipamd.errors ipamd.cni ipamd.service", "msgspec", banned=f"{CLOCKS} os socket"),
     "ipamd.api": layer(
-        "ipamd.core ipamd.errors ipamd.cni ipamd.service", "aiohttp msgspec multidict yarl", banned=CLOCKS
+        "ipamd.core ipamd.errors ipamd.cni ipamd.imports ipamd.service",
+        "aiohttp msgspec multidict yarl",
+        banned=CLOCKS,
     ),
     "ipamd.main": layer("ipamd", "click"),
     "ipamd.programs": layer("ipamd", "click uvloop"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 from pathlib import Path
 
@@ -27,6 +28,24 @@ def test_a_namespace_is_told_by_its_inode(tmp_path: Path) -> None:
 def test_a_path_that_is_none_has_no_namespace(path: str) -> None:
     assert system.Namespaces().inode(path) is None
     assert system.Namespaces().alive(path, 1) is not True
+
+
+def test_a_small_file_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "resolv.conf"
+    path.write_text("nameserver 192.0.2.53\n# caf\u00e9\n")
+    assert system.read_text(str(path)) == path.read_text()
+    path.write_bytes(b"x" * system.MAX_TEXT_BYTES)
+    assert len(system.read_text(str(path))) == system.MAX_TEXT_BYTES
+
+
+def test_what_is_no_small_text_is_not_read_and_not_waited_for(tmp_path: Path) -> None:
+    pipe, large, binary = tmp_path / "pipe", tmp_path / "large", tmp_path / "binary"
+    os.mkfifo(pipe)
+    large.write_bytes(b"x" * (system.MAX_TEXT_BYTES + 1))
+    binary.write_bytes(b"\xff")
+    for path in (pipe, large, binary, tmp_path, tmp_path / "nothing", "/dev/zero", "a\0b"):
+        with pytest.raises((OSError, ValueError)):
+            system.read_text(str(path))
 
 
 def test_the_clocks_go_on() -> None:

@@ -58,7 +58,7 @@ def test_stdin_that_has_nothing_yet_is_waited_for(runtime: Runtime, peer: Peer) 
 
 def test_stdin_that_cannot_be_read_has_code_5(runtime: Runtime) -> None:
     env = {**runtime.environ, "CNI_COMMAND": "ADD"}
-    closed = ["sh", "-c", 'exec "$0" <&-', str(runtime.plugin)]
+    closed = ["sh", "-c", 'exec "$0" <&-', str(runtime.program)]
     done = subprocess.run(closed, env=env, stdout=subprocess.PIPE, check=False, timeout=20)
     assert done.returncode == 1
     assert json.loads(done.stdout)["code"] == 5

@@ -65,7 +65,7 @@ def test_an_add_without_an_answer_may_have_been_carried_out(peer: Peer, runtime:
 def test_a_closed_stdout_is_no_reader(peer: Peer, runtime: Runtime) -> None:
     env = {**runtime.environ, "CNI_COMMAND": "ADD", "IPAMD_CNI_ADDRESS": peer.address}
     done = subprocess.run(
-        ["sh", "-c", 'exec "$0" >&-', str(runtime.plugin)],
+        ["sh", "-c", 'exec "$0" >&-', str(runtime.program)],
         env=env,
         input=CONF,
         check=False,

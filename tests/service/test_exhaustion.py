@@ -7,16 +7,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+from ipamd.core.commands import Add, Origin, PoolRequest
 from ipamd.core.outcomes import Code, Refused
 from ipamd.core.ports import Snapshot
-from ipamd.service.exhaustion import Exhaustion, describe
+from ipamd.core.values import replace
+from ipamd.service.exhaustion import Exhaustion, Told, explain
 from ipamd.service.reader import Reader
 from ipamd.service.request import At, Request
 from tests.support.scripted import TurnedClock
-from tests.support.stack import Stack, running
+from tests.support.stack import Stack, conf, running
 
 T = TypeVar("T")
 FULL = Refused(Code.POOL_EXHAUSTED, "pool p is full", "p", 0)
+ADD = Add(Origin("me", "r1"), (PoolRequest("p"),), "t/x", "eth0", None)
 
 
 class CountingReader(Reader):
@@ -34,11 +37,12 @@ def request(clock: TurnedClock) -> Request:
 
 
 def sentence(stack: Stack, name: str, position: int = 0) -> str | None:
-    def look(snapshot: Snapshot) -> str | None:
-        return describe(snapshot, name, position)
+    def look(snapshot: Snapshot) -> Told | None:
+        refused = Refused(Code.POOL_EXHAUSTED, "it is full", name, position)
+        return explain(snapshot, refused, replace(ADD, requests=(PoolRequest(name),)))
 
-    found: At[str | None] = stack.services.reader.glance(look)
-    return found.value
+    found: At[Told | None] = stack.services.reader.glance(look)
+    return found.value and found.value.sentence
 
 
 async def test_a_storm_is_counted_a_few_times_a_second(tmp_path: Path) -> None:
@@ -48,14 +52,14 @@ async def test_a_storm_is_counted_a_few_times_a_second(tmp_path: Path) -> None:
         reader = CountingReader(stack.services.log, stack.services.reader._state, clock)
         exhaustion = Exhaustion(reader, clock)
         for _ in range(200):
-            assert "pool p has no free address" in await exhaustion.sentence(FULL, request(clock))
+            assert "pool p has no free address" in (await exhaustion.tell(FULL, ADD, request(clock))).sentence
         assert reader.looks == 8
         clock.now_s += 1.0
-        await exhaustion.sentence(FULL, request(clock))
+        await exhaustion.tell(FULL, ADD, request(clock))
         assert reader.looks == 9
         clock.now_s += 1.0
-        crowd = await asyncio.gather(*(exhaustion.sentence(FULL, request(clock)) for _ in range(100)))
-        assert all("pool p has no free address" in told for told in crowd)
+        crowd = await asyncio.gather(*(exhaustion.tell(FULL, ADD, request(clock)) for _ in range(100)))
+        assert all("pool p has no free address" in told.sentence for told in crowd)
         assert reader.looks <= 9 + 9
         reader.close()
 
@@ -66,9 +70,9 @@ async def test_counts_follow_the_state_between_refusals(tmp_path: Path) -> None:
         clock = TurnedClock()
         exhaustion = Exhaustion(stack.services.reader, clock)
         await stack.ask("POST", "/v1/reservations", {"pool": "p", "pod_ref": "t/a"})
-        assert "1 held;" in await exhaustion.sentence(FULL, request(clock))
+        assert "1 held;" in (await exhaustion.tell(FULL, ADD, request(clock))).sentence
         await stack.ask("DELETE", "/v1/reservations/p/t%2Fa")
-        assert "1 cooling;" in await exhaustion.sentence(FULL, request(clock))
+        assert "1 cooling;" in (await exhaustion.tell(FULL, ADD, request(clock))).sentence
 
 
 async def test_two_families_are_told_apart(tmp_path: Path) -> None:
@@ -77,7 +81,7 @@ async def test_two_families_are_told_apart(tmp_path: Path) -> None:
         await stack.ask("POST", "/v1/pools", {"name": "dual", "ranges": ranges})
         told = sentence(stack, "dual")
         assert told is not None
-        assert "no free IPv4 address: 2 excluded;" in told
+        assert "no free IPv4 address: 192.0.2.1-192.0.2.2 gives nothing: 2 excluded; ipamctl pool update dual" in told
         assert "shows the holders" not in told, "nobody holds any"
         assert sentence(stack, "dual", 2) is None
         assert sentence(stack, "nosuch") is None
@@ -87,6 +91,33 @@ async def test_where_nothing_can_be_read_the_refusal_speaks_for_itself(tmp_path:
     async with running(tmp_path) as stack:
         clock = TurnedClock()
         exhaustion = Exhaustion(stack.services.reader, clock)
-        assert await exhaustion.sentence(FULL, request(clock)) == "pool p is full"
-        assert await exhaustion.sentence(FULL, Request("me", "r1", clock.now_s)) == "pool p is full"
-        assert await exhaustion.sentence(Refused(Code.POOL_EXHAUSTED, "full"), request(clock)) == "full"
+        told = Told("pool p is full")
+        assert await exhaustion.tell(FULL, ADD, request(clock)) == told
+        assert await exhaustion.tell(FULL, ADD, Request("me", "r1", clock.now_s)) == told
+
+
+async def test_each_range_has_its_reason_and_many_are_summed_up(tmp_path: Path) -> None:
+    async with running(tmp_path) as stack:
+        some: list[dict[str, object]] = [{"subnet": f"192.0.2.{4 * at}/30"} for at in range(15)]
+        body = {"name": "p", "ranges": [some], "cooldown_s": 600, "cooldown_min_s": 600}
+        await stack.ask("POST", "/v1/pools", body)
+        for at in range(30):
+            await stack.cni("add", conf("p"), CNI_ContainerID=f"c{at}", CNI_Args=f"IPAMD_POD_REF=t/{at}")
+        await stack.cni("del", conf("p"), CNI_ContainerID="c0")
+        got = (await stack.ask("POST", "/v1/reservations", {"pool": "p", "pod_ref": "t/new"})).json
+        first, second = "192.0.2.1-192.0.2.2 is full: 1 bound, 1 cooling", "192.0.2.5-192.0.2.6 is full: 2 bound"
+        assert got["ranges"][:2] == [first, second]
+        assert len(got["ranges"]) == 15
+        assert f"pool p has no free address: {first}; {second}; " in got["detail"]
+        assert got["detail"].count(" is full") == 15
+        some += [
+            {"subnet": "192.0.2.64/31", "exclude": ["192.0.2.64/31"]},
+            {"subnet": "192.0.2.80/32", "gateway": "192.0.2.80"},
+        ]
+        await stack.ask("PUT", "/v1/pools/p", body)
+        refused = await stack.cni("add", conf("p"), CNI_ContainerID="x", CNI_Args="IPAMD_POD_REF=t/x")
+        assert "; 2 more: 2 excluded, 1 gateway; ipamctl" in refused.json["msg"]
+        assert (
+            refused.json["details"]
+            == "192.0.2.64-192.0.2.65 gives nothing: 2 excluded; 192.0.2.80 gives nothing: 1 gateway"
+        )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from ipamd.core.addresses import Address
@@ -11,6 +9,7 @@ from ipamd.core.commands import DropToken, Origin, decode_command
 from ipamd.core.entries import KEEP_INTERNAL_MS, KEEP_KEYED_MS, MAX_ITEM_BYTES, OP_BYTES
 from ipamd.core.outcomes import Code, Done, PoolStored, Refused, Stranded
 from ipamd.core.ports import Unavailable
+from ipamd.core.values import replace
 from ipamd.errors import ApiError
 from ipamd.service.proposer import Proposer, refusal, settled
 from ipamd.service.request import Key, Request

@@ -41,6 +41,7 @@ LIMITS = Limits(
     keep_bytes=1 << 20,
     apply_entries=16,
     batch_items=16,
+    gather_s=0,  # the more entries are under way, the more can go wrong
     in_flight=256,
 )
 

@@ -12,6 +12,7 @@ from ipamd.core.commands import (
     Binding,
     CallStart,
     ChangeSettings,
+    Claim,
     Command,
     ConfirmSilence,
     CreatePool,
@@ -20,6 +21,7 @@ from ipamd.core.commands import (
     DropToken,
     Expire,
     FindNodes,
+    FinishImport,
     ForgetNode,
     Found,
     LiftQuarantine,
@@ -35,7 +37,11 @@ from ipamd.core.commands import (
     Seen,
     SetQuarantine,
     SilentNode,
+    StageImport,
 )
+from ipamd.core.imports import Finding
+from ipamd.core.inline import InlinePool, Limits, inline_name
+from ipamd.core.intervals import normalise
 from ipamd.core.model import Dns, Member, Owner, PoolDefinition, Role, Route, Settings, Strategy, Token
 from tests.core.world import ORIGIN, definition, range_of
 
@@ -108,7 +114,22 @@ _OWNERS = st.builds(
     st.none() | st.just("/run/n"),
     st.none() | st.just(9),
 )
-_REQUESTS = st.lists(POOLS, min_size=1, max_size=2, unique=True).map(lambda names: tuple(map(PoolRequest, names)))
+_LIMITS = st.sampled_from(
+    [Limits(one.subnet, one.first, one.last, normalise(one.excludes), one.gateway) for one in _RANGES[:6]]
+)
+_SOME_LIMITS = st.lists(_LIMITS, min_size=1, max_size=2).map(
+    lambda limits: tuple(one for one in limits if one.subnet.family == limits[0].subnet.family)
+)
+
+
+def _described(space: str, limits: tuple[Limits, ...], spare: bool) -> PoolRequest:
+    inline = InlinePool(space, limits)
+    return PoolRequest(inline_name(space, inline.subnets), inline, spare)
+
+
+_NAMED = st.builds(PoolRequest, POOLS, st.none(), st.sampled_from([False, False, True]))
+_REQUEST = _NAMED | _NAMED | st.builds(_described, SPACES, _SOME_LIMITS, st.booleans())
+_REQUESTS = st.lists(_REQUEST, min_size=1, max_size=2, unique=True).map(tuple)
 
 _FEW_ADDRESSES = st.lists(ADDRESSES, min_size=1, max_size=2, unique=True).map(tuple)
 
@@ -135,7 +156,14 @@ RELEASES = _WHOLE | st.builds(
 _BINDINGS = st.lists(st.builds(Binding, st.integers(4, 20), st.integers(1, 2)), max_size=4).map(tuple)
 RECLAIMS = st.builds(Reclaim, st.just(ORIGIN), st.sampled_from(ReclaimCause), st.none() | NODES, _BINDINGS, _call())
 _SEEN = st.lists(
-    st.builds(Seen, st.integers(2, 12), st.integers(1, 3), st.sampled_from([True, None, False, False]), st.just("k")),
+    st.builds(
+        Seen,
+        st.integers(2, 12),
+        st.integers(1, 3),
+        st.sampled_from([True, None, False, False]),
+        st.just("k"),
+        st.none() | IFNAMES,
+    ),
     max_size=4,
 ).map(tuple)
 REPORTS = st.builds(
@@ -187,26 +215,55 @@ _SELDOM = st.one_of(
     st.builds(Found, st.just(ORIGIN), st.just("cluster"), _SETTINGS, st.just(_MEMBERS), st.none() | _TOKENS),
     st.just(Expire(ORIGIN)),
 )
-_OFTEN = {
-    0: _SELDOM,
-    1: RELEASES,
-    2: RECLAIMS,
-    3: st.builds(CreatePool, st.just(ORIGIN), definitions()),
-    4: REPORTS,
-    5: REPORTS | LOSSES,
-}
-"""What one draw of fourteen leads to; the rest are ADDs and DELs, without which nothing has an address."""
+_OPEN_PODS = st.sampled_from(["t/a", "t/b", "t/c", "_/n1/c9", "_//c1", "_//c2"])
+_FINDINGS = st.builds(
+    Finding,
+    st.sampled_from([0, 1, 2, 3, 3, 3]),
+    ADDRESSES,
+    st.sampled_from(["somewhere", "elsewhere"]),
+    _OPEN_PODS,
+    st.none() | IFNAMES,
+    st.none() | CONTAINERS,
+    st.none() | NODES,
+    st.none() | st.just("k"),
+)
+_INLINE = InlinePool("default", (Limits(_RANGES[2].subnet, _RANGES[2].first, _RANGES[2].last),))
+_IMPORTED = (*(PoolRequest(name) for name in ("p", "q", "r")), PoolRequest("192.0.2.0-28", _INLINE))
+_STAGES = st.builds(
+    StageImport,
+    st.just(ORIGIN),
+    st.sampled_from(["i1", "i2"]),
+    st.sampled_from([0, 0, 0, 1]),
+    st.lists(_FINDINGS, min_size=1, max_size=2).map(tuple),
+)
+_FINISHES = st.builds(
+    FinishImport, st.just(ORIGIN), st.sampled_from(["i1", "i2"]), st.sampled_from([1, 1, 2]), st.just(_IMPORTED)
+)
+_CLAIMS = st.builds(Claim, st.just(ORIGIN), _BINDINGS, IFNAMES, NODES, st.none() | st.just("k"))
+_IMPORTS = st.one_of(_STAGES, _STAGES, _FINISHES, _FINISHES, _CLAIMS)
+_INLINE_ADDS = st.builds(
+    Add, st.just(ORIGIN), st.just((_IMPORTED[3],)), PODS, IFNAMES, _OWNERS, _call(), st.none(), st.just(())
+)
+_OFTEN = {0: _SELDOM, 1: RELEASES, 2: RECLAIMS, 3: st.builds(CreatePool, st.just(ORIGIN), definitions())}
+_OFTEN |= {4: _IMPORTS, 5: _IMPORTS, 6: _INLINE_ADDS, 7: REPORTS, 8: REPORTS | LOSSES}
+"""What one draw of eighteen leads to; the rest are ADDs and DELs, without which nothing has an address."""
 
 
 @st.composite
 def _commands(draw: st.DrawFn) -> Command:
-    chance = draw(st.integers(0, 13))
-    command: Command = draw(_OFTEN.get(chance, ADDS if chance < 11 else DELS))
+    chance = draw(st.integers(0, 17))
+    command: Command = draw(_OFTEN.get(chance, ADDS if chance < 14 else DELS))
     return command
 
 
+_WHOLE_IMPORTS = st.builds(
+    lambda stage: (stage, FinishImport(ORIGIN, stage.import_id, stage.number + 1, _IMPORTED)), _STAGES
+)
+_FEW = st.lists(_commands(), min_size=1, max_size=3).map(tuple)
 STEPS = st.builds(
-    Step, st.sampled_from([0, 1, 1_000, 5_000, 70_000]), st.lists(_commands(), min_size=1, max_size=3).map(tuple)
+    Step,
+    st.sampled_from([0, 1, 1_000, 5_000, 70_000]),
+    st.integers(0, 7).flatmap(lambda chance: _FEW if chance else _WHOLE_IMPORTS),
 )
 BEGINNING = Step(
     1,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from ipamd.core.entries import KEEP_KEYED_MS, Item, encode_entry
 from ipamd.core.model import AssignedAddress, Node, Settings
 from ipamd.core.outcomes import Code, PoolStored, Refused, SettingsStored
 from ipamd.core.ports import LogEntry, StateMachine
+from ipamd.core.values import replace
 from ipamd.storage.errors import Broken, DiskFull
 from ipamd.storage.snapshot import SqliteState
 from tests.core.world import ORIGIN, addresses, definition, granted

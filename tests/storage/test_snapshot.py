@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 
 import pytest
 
 from ipamd.core.addresses import Address, parse_address
 from ipamd.core.commands import ChangeSettings, DropPool, PutToken, Release, ReplacePool, SetQuarantine
+from ipamd.core.intervals import Span, count
 from ipamd.core.model import AttachmentState, Role, Token
 from ipamd.core.ports import FamilyCounts, ReservationFilter, Snapshot, State
+from ipamd.core.values import replace
 from ipamd.storage import listing
 from ipamd.storage.snapshot import KEPT_READERS
+from ipamd.storage.spans import read_spans
 from tests.core.world import ORIGIN, definition, range_of
 from tests.storage.driver import WALL_MS, Driver
 from tests.storage.pods import add, delete, pool
@@ -38,7 +40,7 @@ def test_a_snapshot_stays_at_its_moment(driver: Driver) -> None:
                 found = snapshot.pool("p")
                 assert found
                 assert found.definition.hold_s == hold_s
-                assert snapshot.free_count(found, 0, 0) == (5 if index == 2 else 12)
+                assert snapshot.counts(found)[4].free == (5 if index == 2 else 12)
     assert driver.machine.view.pool("p") is not None
 
 
@@ -51,7 +53,7 @@ def test_a_pool_keeps_its_ranges_in_a_snapshot_though_a_newer_one_was_read_since
             new = after.pool("p")
             assert old
             assert new
-            assert (before.free_count(old, 0, 0), after.free_count(new, 0, 0)) == (5, 13)
+            assert (before.counts(old)[4].free, after.counts(new)[4].free) == (5, 13)
             assert before.next_free(old, 0, 0, 0, 2**32 - 1) == parse_address("192.0.2.2").value
 
 
@@ -199,7 +201,7 @@ def counts(driver: Driver, name: str = "p") -> dict[int, FamilyCounts]:
         assert found
         for family, one in snapshot.counts(found).items():
             free = sum(
-                snapshot.free_count(found, position, order)
+                count(read_spans(snapshot.connection, snapshot.range_id(found, position, order)))
                 for position, inner in enumerate(found.sets)
                 for order, range_ in enumerate(inner)
                 if range_.family == family
@@ -228,6 +230,18 @@ def test_counts_say_how_the_usable_addresses_are_spent(driver: Driver) -> None:
     assert four == FamilyCounts(12, 2, 1, 1, 1, 0, 0, 7)
     assert six == FamilyCounts(2**64 - 1, 2, 1, 1, 0, 0, 0, 2**64 - 5)
     assert counts(driver, "other")[4] == FamilyCounts(14, 1, 0, 1, 2, 0, 3, 7)
+
+
+def test_a_part_of_a_pool_can_be_counted(driver: Driver) -> None:
+    driver.run(pool("p", range_of("192.0.2.0/28", gateway="192.0.2.1"), cooldown_s=60), add("t/a"), add("t/b"))
+    driver.run(delete("t/a"), pool("other", "192.0.2.0/28", allow_overlap=True), add("t/o", pools="other"))
+    base = parse_address("192.0.2.0").value
+    with driver.state.snapshot() as snapshot:
+        found = snapshot.pool("p")
+        assert found
+        spent = snapshot.spent(found, 4, (Span(base + 2, base + 3), Span(base + 8, base + 9)))
+        assert spent == FamilyCounts(4, bound=1, held=0, cooling=1, quarantined=0, withheld=0, elsewhere=0, free=2)
+        assert snapshot.spent(found, 4, ()) == FamilyCounts(0, 0, 0, 0, 0, 0, 0, 0)
 
 
 def test_what_cools_in_quarantine_is_counted_once(driver: Driver) -> None:

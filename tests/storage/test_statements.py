@@ -40,6 +40,7 @@ WHOLE = {
     "ops._DROP_OLDEST_KEYED",  # limited
     "listing._SPACES",  # an index over pools alone
     "listing._IN_STATE",  # limited, over an index of just these
+    "snapshot._UNCLAIMED_COUNT",  # an index of just these, which a change-over empties
 }
 
 

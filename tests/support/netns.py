@@ -98,6 +98,16 @@ class Network:
         away = [] if is_heard else [(host, other) for other in others]
         self.cut(*away, *([] if hears else [(other, host) for other in others]))
 
+    def isolate_instead(self, host: str) -> None:
+        """Cut a host off in both directions, and end all other cuts: there is no moment without any. Raises FaultError."""
+        others = [other for other in self.addresses if other != host]
+        ways = {way for other in others for way in ((host, other), (other, host))}
+        for target in (host, *others):
+            rules = [f"add rule inet cuts in ip saddr {self.addresses[one]} drop" for one, to in ways if to == target]
+            self._nft(target, "flush chain inet cuts in", *rules)
+        self._cuts = ways
+        self.probe()
+
     def heal(self) -> None:
         """Take all cuts away. Raises FaultError."""
         for host in {target for _, target in self._cuts}:

@@ -112,10 +112,10 @@ class Done:
 
 
 class Runtime:
-    """Runs a plugin with the variables of an ADD, and a settings file of its own."""
+    """Runs a plugin (from the source, or as it was installed) with the variables of an ADD, and settings of its own."""
 
-    def __init__(self, folder: Path, plugin: Path = PLUGIN) -> None:
-        self.plugin = plugin
+    def __init__(self, folder: Path, program: Path = PLUGIN) -> None:
+        self.program = program
         self.conf = folder / "cni.conf"
         self.conf.write_text("")
         self.environ = {
@@ -137,7 +137,7 @@ class Runtime:
             env["CNI_COMMAND"] = command
         env = {key: value for key, value in env.items() if value is not None}
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **changes}
-        return subprocess.Popen([self.plugin, *args], env=env, **pipes)
+        return subprocess.Popen([self.program, *args], env=env, **pipes)
 
     def run(self, command: str | None, *args: str, stdin: bytes = CONF, **env: str | bytes | None) -> Done:
         """Run the plugin to its end."""

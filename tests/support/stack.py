@@ -142,6 +142,7 @@ async def running(directory: Path, limits: Limits | None = None) -> AsyncIterato
         clock=system.SystemClock(),
         random=system.random_bytes,
         namespaces=namespaces,
+        texts=system.read_text,
         facts=Facts("n1", "node-1"),
     )
     await services.start()

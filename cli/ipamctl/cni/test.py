@@ -2,47 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ipamctl.documents import name_of, read_document
+from ipamctl.cni.conf import read_configuration
+from ipamctl.exits import Exit, note
 from ipamctl.render import columns, fields
 from ipamctl.session import Session, Verb
+
+_HEAD = ("dialect", "cni_network", "cni_version", "pod_ref", "ifname", "requested", "granted", "code", "detail")
+_TITLES = ("POOL", "SPACE", "ORIGIN", "ADDRESSES", "SUBNET", "EXCLUDE", "GATEWAY", "VERDICT")
 
 
 @click.command(cls=Verb)
 @click.argument("conf", type=click.Path(path_type=Path, allow_dash=True))
 @click.option("--args", "args", metavar="CNI_ARGS", help="Arguments as in CNI_ARGS: K=V;K=V.")
-@click.pass_obj
-def test(session: Session, /, conf: Path, args: str | None) -> None:
-    """Say what the server makes of a network configuration. Nothing is changed.
+@click.option("--ifname", metavar="INTERFACE", help="The interface; default eth0.")
+@click.pass_context
+def test(context: click.Context, /, conf: Path, args: str | None, ifname: str | None) -> None:
+    """Say what the server makes of a network configuration, and what an ADD would get. Nothing is changed.
 
-    Of a list of plugins (.conflist) the first whose IPAM plugin is ipamd counts.
+    CONF may be a NetworkAttachmentDefinition; of a list of plugins that one counts whose IPAM plugin is ipamd (else
+    whereabouts, else host-local). Ends with status 1 if the ADD would be refused.
     """
-    body = {"conf": _one_plugin(read_document(conf), conf), **({"args": args} if args is not None else {})}
-    session.show(session.client.write("POST", "/v1/cni/test", body), _table)
+    session: Session = context.obj
+    more = {key: value for key, value in (("args", args), ("ifname", ifname)) if value is not None}
+    answer = session.client.write("POST", "/v1/cni/test", {"conf": read_configuration(conf), **more})
+    session.show(answer, _tables)
+    for sentence in answer["notes"]:
+        note(sentence)
+    if not answer["granted"]:
+        note(answer["detail"])
+        context.exit(Exit.REFUSED)
 
 
-def _one_plugin(conf: Any, path: Path) -> Any:
-    """What a container runtime hands to a plugin: of a list its part, with the name and the version of the list."""
-    if not isinstance(conf, dict) or not isinstance(conf.get("plugins"), list):
-        return conf
-    shared = {key: conf[key] for key in ("name", "cniVersion") if key in conf}
-    found = next((plugin for plugin in conf["plugins"] if _asks_ipamd(plugin)), None)
-    if found is None:
-        raise click.UsageError(f"{name_of(path)} is a list of plugins, and none has ipamd as its IPAM plugin")
-    return {**found, **shared}
+def _tables(answer: Mapping[str, Any]) -> str:
+    parts = [fields([(name, answer[name]) for name in _HEAD if answer[name] not in (None, "", [])])]
+    if answer["pools"]:
+        parts.append(columns(_TITLES, [row for pool in answer["pools"] for row in _rows(pool)]))
+    if answer["result"] is not None:
+        parts.append(json.dumps(answer["result"]))
+    return "\n\n".join(parts)
 
 
-def _asks_ipamd(plugin: Any) -> bool:
-    ipam = plugin.get("ipam") if isinstance(plugin, dict) else None
-    return isinstance(ipam, dict) and ipam.get("type") == "ipamd"
-
-
-def _table(answer: Mapping[str, Any]) -> str:
-    head = fields((name, value) for name, value in answer.items() if name != "pools")
-    rows = [(item.get("pool"), item.get("addresses")) for item in answer.get("pools", [])]
-    return f"{head}\n\n{columns(('POOL', 'ADDRESSES'), rows)}"
+def _rows(pool: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
+    """A row for each range, whose verdict begins with its bounds; what is the pool's own stands in the first."""
+    own: tuple[Any, ...] = (pool["pool"], pool["space"], pool["origin"], pool["addresses"])
+    for one in pool["ranges"]:
+        yield (*own, *(one[key] for key in ("subnet", "exclude", "gateway", "verdict")))
+        own = ("", "", "", "")

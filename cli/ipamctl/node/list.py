@@ -19,7 +19,10 @@ _NAMES = ("name", "state", "bound", "reported", "silent_s", "spooled", "conflict
 @list_options
 @click.pass_obj
 def list_(session: Session, /, limit: int | None, cursor: str | None) -> None:
-    """List all nodes that were ever seen."""
+    """List all nodes that were ever seen.
+
+    The row `unclaimed` counts interfaces that an import brought and that no node has claimed yet.
+    """
     answer = session.client.pages(route("nodes"), limit=limit, cursor=cursor)
     session.show(answer, _table)
     silence = answer.get("mass_silence")
@@ -32,4 +35,7 @@ def list_(session: Session, /, limit: int | None, cursor: str | None) -> None:
 
 def _table(answer: Mapping[str, Any]) -> str:
     rows = [[item.get(name) for name in _NAMES] for item in answer["items"]]
+    if answer.get("unclaimed"):
+        unclaimed = {"name": "unclaimed", "bound": answer["unclaimed"]}
+        rows.append([unclaimed.get(name) for name in _NAMES])
     return columns(("NAME", "STATE", "BOUND", "REPORTED", "SILENT S", "SPOOLED", "CONFLICTS", "BOOTS", "SINCE"), rows)

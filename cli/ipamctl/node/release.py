@@ -12,16 +12,22 @@ from ipamctl.session import Session, Verb
 
 
 @click.command(cls=Verb)
-@click.argument("node")
-@click.option("--yes", is_flag=True, help="Do not ask: for a hook that has fenced the node.")
+@click.argument("node", required=False)
 @click.option("--suspect", is_flag=True, help="Only what was bound before the node's newest boot and not seen since.")
+@click.option("--unclaimed", is_flag=True, help="What an import brought and no node has claimed.")
+@click.option("--yes", is_flag=True, help="Do not ask: for a hook that has fenced the node.")
 @click.pass_obj
-def release(session: Session, /, node: str, yes: bool, suspect: bool) -> None:
+def release(session: Session, /, node: str | None, suspect: bool, unclaimed: bool, yes: bool) -> None:
     """Free all that is bound on a node, for one that is gone for good. Asks before it does."""
+    if (node is None) is not unclaimed:
+        raise click.UsageError("name a node, or say --unclaimed")
+    if suspect and unclaimed:
+        raise click.UsageError("--suspect is of a node, and --unclaimed of none")
     if not yes:
-        _confirm(session, node, suspect=suspect)
+        _confirm(session, node, suspect=suspect) if node is not None else _confirm_unclaimed(session)
+    path = route("nodes", "release-unclaimed") if node is None else route("nodes", node, "release")
     query = {"only": "suspect"} if suspect else None
-    session.show(session.client.write("POST", route("nodes", node, "release"), {}, query), sections)
+    session.show(session.client.write("POST", path, {}, query), sections)
 
 
 def _confirm(session: Session, /, node: str, *, suspect: bool) -> None:
@@ -33,3 +39,14 @@ def _confirm(session: Session, /, node: str, *, suspect: bool) -> None:
         note(f"warning: node {node} is not lost; it reported at {shown['reported']}, and its pods may well be running")
     what = "is suspect on node" if suspect else "is bound on node"
     click.confirm(f"Free what {what} {node} in these {len(held['items'])} reservations?", abort=True, err=True)
+
+
+def _confirm_unclaimed(session: Session) -> None:
+    held = session.client.pages(route("reservations"), {"state": "bound"})
+    items = [item for item in held["items"] if any(_is_unclaimed(one) for one in item["attachments"])]
+    click.echo(reservations_table({"items": items, "next": None}), err=True)
+    click.confirm(f"Free what no node has claimed in these {len(items)} reservations?", abort=True, err=True)
+
+
+def _is_unclaimed(attachment: dict[str, object]) -> bool:
+    return attachment["container_id"] is not None and attachment["node"] is None

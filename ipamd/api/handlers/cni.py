@@ -13,17 +13,18 @@ from ipamd.api.access import SOCKET_CALLER, Access, Caller, ForNodes, Least
 from ipamd.api.cni import Answer, Answered, Progress
 from ipamd.api.endpoint import admit
 from ipamd.api.intake import deadline_after_s, read_body
+from ipamd.api.resolving import overrides_of
 from ipamd.cni.call import AddCall, AnyCall, CheckCall, DelCall, GcCall, StatusCall, parse
 from ipamd.cni.errors import NOT_AVAILABLE, CniError
 from ipamd.cni.result import check_room, render_result
-from ipamd.core.commands import Add, Del, PoolRequest
+from ipamd.core.commands import Add, Del
 from ipamd.core.entries import KEEP_INTERNAL_MS
 from ipamd.core.model import Owner
 from ipamd.core.ports import Unavailable
 from ipamd.core.spooled import SpooledCall
 from ipamd.errors import ApiError
 from ipamd.service import Services
-from ipamd.service.allocation import Binding
+from ipamd.service.checks import Claimed
 from ipamd.service.collection import Sweep
 from ipamd.service.request import Key, Request
 from ipamd.service.spooling import Faulty, Undeliverable
@@ -87,14 +88,16 @@ def _key(caller: Caller, request: web.Request, body: bytes) -> Key | None:
 
 async def _add(who: _Caller, call: AddCall) -> Answered:
     services, request = who.services, who.request
+    _warn(services, call)
     await _wait_for_spooled(who)
+    overrides = await overrides_of(services, call, is_here=who.is_plugin)
     if call.one_of_family:  # two of one family have no room in the result: found out before anything is kept
-        families = await services.allocation.families(call.pools, request)
-        check_room(call.version, (*families, *(own.address.family for own in call.overrides.addresses)))
+        families = await services.allocation.families(call.requests, request)
+        check_room(call.version, (*families, *(own.address.family for own in overrides.addresses)))
     inode = await services.sandboxes.inode(call.netns) if who.caller.local else call.netns_inode
     command = Add(
         request.origin,
-        tuple(PoolRequest(pool) for pool in call.pools),
+        call.requests,
         call.pod_ref,
         call.ifname,
         Owner(call.container_id, call.node, call.cni_network, call.netns, inode),
@@ -103,7 +106,14 @@ async def _add(who: _Caller, call: AddCall) -> Answered:
         call.addresses,
     )
     done = await services.allocation.add(command, request)
-    return Answered(done.index, render_result(call.version, done.value, call.overrides))
+    return Answered(done.index, render_result(call.version, done.value, overrides))
+
+
+def _warn(services: Services, call: AddCall) -> None:
+    """Say once what does not do here what it did elsewhere."""
+    for warning in call.warnings:
+        if services.notices.is_new(f"{call.cni_network}: {warning}"):
+            _log.warning("configuration of CNI network %s: %s", call.cni_network, warning)
 
 
 async def _delete(who: _Caller, call: DelCall) -> Answered:
@@ -127,8 +137,8 @@ def _command(request: Request, call: DelCall) -> Del:
 
 
 async def _check(who: _Caller, call: CheckCall) -> Answered:
-    binding = Binding(call.pools, call.node, call.cni_network, call.container_id, call.ifname, call.previous)
-    return Answered(await who.services.allocation.check(binding, who.request))
+    claimed = Claimed(call.requests, call.node, call.cni_network, call.container_id, call.ifname, call.previous)
+    return Answered(await who.services.allocation.check(claimed, who.request))
 
 
 async def _gc(who: _Caller, call: GcCall) -> Answered:
@@ -139,7 +149,7 @@ async def _gc(who: _Caller, call: GcCall) -> Answered:
 
 
 async def _status(who: _Caller, call: StatusCall) -> Answered:
-    why = await who.services.allocation.serves(call.pools, who.request)
+    why = await who.services.allocation.serves(call.requests, who.request)
     if why is not None:
         raise CniError(NOT_AVAILABLE, f"no ADD could be served: {why}")
     return Answered(who.services.applied())

@@ -10,7 +10,6 @@ from ipamd.api.schema.common import ListQuery, ReadQuery, let_go
 from ipamd.api.schema.nodes import (
     InventoryBody,
     NodeReleasedShown,
-    NodesShown,
     ReleaseNodeQuery,
     RenameBody,
     RenamedShown,
@@ -19,7 +18,7 @@ from ipamd.api.schema.nodes import (
     show,
     show_conflict,
     show_detail,
-    show_silence,
+    show_list,
 )
 from ipamd.core.names import check_node
 from ipamd.service.request import At
@@ -32,8 +31,7 @@ async def list_nodes(exchange: Exchange[None, ListQuery]) -> Reply:
     found = await exchange.services.nodes.page(after, query.limit, exchange.request)
     now_ms = exchange.services.clock.wall_ms()
     reply = listed(At(found.index, found.value.page), lambda row: show(row, now_ms), lambda row: (row.node.name,))
-    shown = NodesShown(items=reply.value.items, mass_silence=show_silence(found.value.silence), next=reply.value.next)
-    return Reply(reply.index, shown)
+    return Reply(reply.index, show_list(reply.value, found.value.silence, found.value.unclaimed))
 
 
 async def get(exchange: Exchange[None, ReadQuery]) -> Reply:
@@ -49,6 +47,12 @@ async def release(exchange: Exchange[Any, ReleaseNodeQuery]) -> Reply:
     name, suspect = checked(check_node, exchange.path["node"]), exchange.query.only == "suspect"
     done = await exchange.services.nodes.release(name, exchange.request, suspect=suspect)
     return Reply(done.index, NodeReleasedShown(node=name, released=len(done.value), items=let_go(done.value)))
+
+
+async def release_unclaimed(exchange: Exchange[Any, Any]) -> Reply:
+    """Free what an import brought and no node has claimed."""
+    done = await exchange.services.nodes.release_unclaimed(exchange.request)
+    return Reply(done.index, NodeReleasedShown(node=None, released=len(done.value), items=let_go(done.value)))
 
 
 async def rename(exchange: Exchange[RenameBody, Any]) -> Reply:

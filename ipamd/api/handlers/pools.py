@@ -17,8 +17,10 @@ from ipamd.api.schema.pools import (
     show_usage,
     show_why,
 )
+from ipamd.api.schema.reservations import read_address
 from ipamd.core.names import InvalidName, check_ifname, check_pod_ref
 from ipamd.errors import ApiError
+from ipamd.service.why import Question
 
 
 async def list_pools(exchange: Exchange[None, ListQuery]) -> Reply:
@@ -77,5 +79,7 @@ async def why(exchange: Exchange[None, WhyQuery]) -> Reply:
             check_pod_ref(query.pod_ref)
     except InvalidName as error:
         raise ApiError("invalid_request", f"query parameter {error}") from None
-    found = await exchange.services.why.explain(exchange.path["pool"], query.pod_ref, query.ifname, exchange.request)
+    wanted = tuple(read_address(text, "addresses") for text in query.addresses.split(",") if text)
+    question = Question(exchange.path["pool"], query.pod_ref, query.ifname, wanted)
+    found = await exchange.services.why.explain(question, exchange.request)
     return Reply(found.index, show_why(found.value))

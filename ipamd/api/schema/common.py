@@ -7,6 +7,7 @@ from typing import Annotated, Generic, Literal, TypeVar
 
 import msgspec
 
+from ipamd.core.imports import known_ifname
 from ipamd.core.outcomes import LetGo, Stranded
 
 T = TypeVar("T")
@@ -77,7 +78,7 @@ class StrandedShown(Shown):
     """A holder that a changed pool would not serve again, or a deleted one frees."""
 
     pod_ref: str
-    ifname: str
+    ifname: str | None
     address: str
 
 
@@ -86,7 +87,7 @@ class LetGoShown(Shown):
 
     pool: str
     pod_ref: str
-    ifname: str
+    ifname: str | None
     node: str | None
     addresses: tuple[str, ...]
     held: bool
@@ -109,7 +110,9 @@ def amount(number: int) -> int | str:
 
 def stranded(holders: tuple[Stranded, ...]) -> tuple[StrandedShown, ...]:
     """Holders as they are listed."""
-    return tuple(StrandedShown(pod_ref=one.pod_ref, ifname=one.ifname, address=str(one.address)) for one in holders)
+    return tuple(
+        StrandedShown(pod_ref=one.pod_ref, ifname=known_ifname(one.ifname), address=str(one.address)) for one in holders
+    )
 
 
 def let_go(items: tuple[LetGo, ...]) -> tuple[LetGoShown, ...]:
@@ -118,7 +121,7 @@ def let_go(items: tuple[LetGo, ...]) -> tuple[LetGoShown, ...]:
         LetGoShown(
             pool=one.pool,
             pod_ref=one.pod_ref,
-            ifname=one.ifname,
+            ifname=known_ifname(one.ifname),
             node=one.node,
             addresses=tuple(str(address) for address in one.addresses),
             held=one.held,

@@ -6,9 +6,10 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from ipamd.api.schema.common import Given, LetGoShown, Shown, maybe_when, when
+from ipamd.api.schema.common import Given, Items, LetGoShown, Shown, maybe_when, when
 from ipamd.api.schema.reservations import read_address
 from ipamd.core.addresses import Address
+from ipamd.core.imports import known_ifname
 from ipamd.core.inventory import Inventory, Listed
 from ipamd.core.model import MassSilence, Node
 from ipamd.core.ports import NodeRow
@@ -98,11 +99,15 @@ class SilenceShown(Shown):
 
 
 class NodesShown(Shown):
-    """A list of nodes, as lists are, and the mass silence that stands."""
+    """The list of nodes, and the mass silence that stands.
+
+    `unclaimed`: how many interfaces an import brought that no node has claimed yet.
+    """
 
     items: tuple[NodeShown, ...]
     mass_silence: SilenceShown | None
-    next: str | None = None
+    next: str | None
+    unclaimed: int
 
 
 class BootShown(Shown):
@@ -118,7 +123,7 @@ class NodeAttachmentShown(Shown):
 
     pool: str
     pod_ref: str
-    ifname: str
+    ifname: str | None
     cni_network: str | None
     container_id: str | None
     netns: str | None
@@ -148,9 +153,9 @@ class NodeDetailShown(Shown):
 
 
 class NodeReleasedShown(Shown):
-    """What a node held and has let go; `released` counts the interfaces."""
+    """What a node held and has let go; `released` counts the interfaces. `node` null: what no node had claimed."""
 
-    node: str
+    node: str | None
     released: int
     items: tuple[LetGoShown, ...]
 
@@ -220,6 +225,11 @@ def show(row: NodeRow, now_ms: int) -> NodeShown:
     )
 
 
+def show_list(items: Items[NodeShown], silence: MassSilence | None, unclaimed: int) -> NodesShown:
+    """A part of the list."""
+    return NodesShown(items=items.items, mass_silence=show_silence(silence), next=items.next, unclaimed=unclaimed)
+
+
 def show_detail(shown: ShownNode, now_ms: int) -> NodeDetailShown:
     """One node."""
     node = shown.node
@@ -244,7 +254,7 @@ def _attachment(one: NodeAttachment) -> NodeAttachmentShown:
     return NodeAttachmentShown(
         pool=one.pool,
         pod_ref=one.pod_ref,
-        ifname=attachment.ifname,
+        ifname=known_ifname(attachment.ifname),
         cni_network=owner.cni_network if owner else None,
         container_id=owner.container_id if owner else None,
         netns=owner.netns if owner else None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, NamedTuple
 
 import msgspec
@@ -15,9 +16,10 @@ from ipamd.core.model import Dns, Pool, PoolDefinition, Range
 from ipamd.core.outcomes import PoolDropped, PoolStored
 from ipamd.core.ports import FamilyCounts
 from ipamd.errors import ApiError
+from ipamd.service.accounts import RangeAccount
 from ipamd.service.doubts import total
 from ipamd.service.pools import ShownPool, Usage
-from ipamd.service.why import Explained, RangeAccount
+from ipamd.service.why import Explained
 
 Text = Annotated[str, msgspec.Meta(max_length=1024)]
 
@@ -126,6 +128,7 @@ class WhyQuery(ReadQuery):
 
     pod_ref: Text | None = None
     ifname: Text = "eth0"
+    addresses: Text = ""
 
 
 class RangeShown(Shown, omit_defaults=True):
@@ -203,7 +206,11 @@ class UsageShown(Shown, omit_defaults=True):
 
 
 class RangeWhy(Shown):
-    """What one range could give. `other`: cooling, quarantined, or taken through another pool of the space."""
+    """What one range could give, as counts of addresses, and in a clause.
+
+    Of what it gives: `free` to `elsewhere`. Between its bounds, and not given: `excluded`, `gateway`. `outside`: given
+    by the pool and outside the limits of what was asked.
+    """
 
     position: int
     order: int
@@ -213,8 +220,13 @@ class RangeWhy(Shown):
     free: int | str
     bound: int | str
     held: int | str
-    other: int | str
+    cooling: int | str
+    quarantined: int | str
+    withheld: int | str
+    elsewhere: int | str
     excluded: int | str
+    gateway: int | str
+    outside: int | str
     verdict: str
 
 
@@ -268,7 +280,7 @@ def show_why(explained: Explained) -> WhyShown:
         addresses=explained.addresses,
         code=explained.code,
         detail=explained.detail,
-        ranges=tuple(_range_why(account) for account in explained.ranges),
+        ranges=tuple(show_range(account, explained.wanted) for account in explained.ranges),
     )
 
 
@@ -335,18 +347,25 @@ def _usage(counts: FamilyCounts, suspect: int, lost: int) -> FamilyUsage:
     return FamilyUsage(**{name: amount(value) for name, value in counts._asdict().items()}, suspect=suspect, lost=lost)
 
 
-def _range_why(account: RangeAccount) -> RangeWhy:
-    one = account.range
+def show_range(account: RangeAccount, wanted: Iterable[Address] = ()) -> RangeWhy:
+    """What one range could give; of addresses that are insisted on, why it does not allow them."""
+    one, spent = account.range, account.spent
+    forbidden = [sentence for address in wanted if (sentence := account.forbids(address))]
     return RangeWhy(
         position=account.position,
         order=account.order,
         subnet=str(one.subnet),
         first=address_text(Address(one.family, one.first)),
         last=address_text(Address(one.family, one.last)),
-        free=amount(account.free),
-        bound=amount(account.bound),
-        held=amount(account.held),
-        other=amount(account.other),
+        free=amount(spent.free),
+        bound=amount(spent.bound),
+        held=amount(spent.held),
+        cooling=amount(spent.cooling),
+        quarantined=amount(spent.quarantined),
+        withheld=amount(spent.withheld),
+        elsewhere=amount(spent.elsewhere),
         excluded=amount(account.excluded),
-        verdict=account.verdict,
+        gateway=amount(account.gateways),
+        outside=amount(account.outside),
+        verdict="; ".join(forbidden) or account.verdict,
     )

@@ -11,6 +11,7 @@ from ipamd.api.schema.common import Given, LetGoShown, ListQuery, Shown, let_go,
 from ipamd.core.addresses import Address, AddressError, parse_address
 from ipamd.core.commands import Add, Origin, PoolRequest, Release
 from ipamd.core.definition import DefinitionError, check_seconds
+from ipamd.core.imports import is_open_pod, known_ifname
 from ipamd.core.model import AttachmentState, Held, Owner, Reservation
 from ipamd.core.names import InvalidName, check_container_id, check_ifname, check_name, check_node, check_pod_ref
 from ipamd.core.outcomes import Grant, Released
@@ -107,7 +108,7 @@ class ReleaseQuery(Given):
 class AttachmentShown(Shown):
     """One interface of a reservation. What an import did not know is null."""
 
-    ifname: str
+    ifname: str | None
     cni_network: str | None
     container_id: str | None
     node: str | None
@@ -119,11 +120,11 @@ class AttachmentShown(Shown):
 
 
 class ReservationShown(Shown):
-    """A pool's promise to a pod."""
+    """A pool's promise to a pod. What an import did not know is null; such a pod's path is `_//CONTAINERID`."""
 
     pool: str
     space: str
-    pod_ref: str
+    pod_ref: str | None
     pod_uid: str | None
     created: str
     pinned: bool
@@ -174,7 +175,7 @@ def _show(pool: str, space: str, reservation: Reservation, held: tuple[Held, ...
     return ReservationShown(
         pool=pool,
         space=space,
-        pod_ref=reservation.pod_ref,
+        pod_ref=None if is_open_pod(reservation.pod_ref) else reservation.pod_ref,
         pod_uid=reservation.pod_uid,
         created=when(reservation.created_ms),
         pinned=reservation.pinned,
@@ -186,7 +187,7 @@ def _show(pool: str, space: str, reservation: Reservation, held: tuple[Held, ...
 def _attachment(held: Held) -> AttachmentShown:
     attachment, owner = held.attachment, held.attachment.owner
     return AttachmentShown(
-        ifname=attachment.ifname,
+        ifname=known_ifname(attachment.ifname),
         cni_network=owner.cni_network if owner else None,
         container_id=owner.container_id if owner else None,
         node=owner.node if owner else None,

@@ -1,15 +1,16 @@
-"""The dialects of the `ipam` section. A dialect is a module with one function: `ipam` object in, Ipam out."""
+"""The dialects of the `ipam` section. A dialect is a module with one function `read`: configuration in, Ipam out."""
 
 from __future__ import annotations
 
 from ipamd.cni import config
 from ipamd.cni.config import Json
-from ipamd.cni.dialects import native
+from ipamd.cni.dialects import host_local, native, whereabouts
+from ipamd.cni.dialects.host_local import runtime_ranges
 from ipamd.cni.dialects.ipam import Ipam
 from ipamd.cni.errors import BAD_CONFIG, CniError
 
-_INLINE = ("range", "ipRanges", "ranges", "subnet")
-"""Keys that describe addresses in the configuration itself, as whereabouts and host-local do."""
+_WHEREABOUTS = ("range", "ipRanges")
+_HOST_LOCAL = ("subnet", "ranges")
 
 
 def read_ipam(conf: Json) -> Ipam:
@@ -18,9 +19,19 @@ def read_ipam(conf: Json) -> Ipam:
     if section is None:
         raise CniError(BAD_CONFIG, "the network configuration has no ipam section")
     ipam = config.mapping(section, "ipam")
-    inline = [key for key in _INLINE if ipam.get(key) is not None]
-    if inline and ipam.get("pool") is not None:
-        raise CniError(BAD_CONFIG, f"ipam has both pool and {inline[0]}; it must have one of them")
-    if inline:
-        raise CniError(BAD_CONFIG, f"ipam has {inline[0]}, but this server knows no such dialect; name a pool instead")
-    return native.read(ipam)
+    named, theirs, local = (_first(ipam, keys) for keys in (("pool",), _WHEREABOUTS, _HOST_LOCAL))
+    if named and (theirs or local):
+        raise CniError(BAD_CONFIG, f"ipam has both pool and {theirs or local}; it must have one of them")
+    if theirs and local:
+        detail = f"ipam has {theirs}, as whereabouts has, and {local}, as host-local has; it must have one of them"
+        raise CniError(BAD_CONFIG, detail)
+    if theirs:
+        return whereabouts.read(conf, ipam)
+    if local or (not named and runtime_ranges(conf)):
+        return host_local.read(conf, ipam)
+    return native.read(conf, ipam)
+
+
+def _first(ipam: Json, keys: tuple[str, ...]) -> str | None:
+    """The first of some keys that a section has."""
+    return next((key for key in keys if ipam.get(key) is not None), None)
