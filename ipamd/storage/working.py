@@ -38,7 +38,7 @@ class WorkingView(SqliteView):
     def forget(self, record: Record) -> None:
         """A record of one of the kinds in KEPT was written or dropped."""
         if isinstance(record, Node):  # many report all the time: one does not cost the others their places
-            pass
+            self._nodes.pop(record.name, None)
         elif isinstance(record, Boot):
             self._boots.pop((record.node, record.boot_id), None)
         elif isinstance(record, GenerationFloor):
