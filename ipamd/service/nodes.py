@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ipamd.core.addresses import Address
 from ipamd.core.commands import ConfirmSilence, ForgetNode, RenameNode, Report, Seen
-from ipamd.core.imports import known_ifname
+from ipamd.core.imports import is_open_ifname, known_ifname
 from ipamd.core.inventory import Inventory, Listed, seen_of, strangers
 from ipamd.core.model import Attachment, Boot, Held, MassSilence, Node, Sighting
 from ipamd.core.outcomes import Done, LetGo, Released
@@ -233,7 +233,8 @@ def _has(held: Held, address: Address) -> bool:
 
 def _is_their_own(row: ReservationRow, attachment: Attachment, line: Listed) -> bool:
     """Whether an address is held for the very pod that uses it."""
-    return attachment.owner is None and row.reservation.pod_ref == line.pod_ref and attachment.ifname == line.ifname
+    is_its = attachment.ifname == line.ifname or is_open_ifname(attachment.ifname)
+    return attachment.owner is None and row.reservation.pod_ref == line.pod_ref and is_its
 
 
 def _page(snapshot: Snapshot, after: str, limit: int) -> NodesPage:
