@@ -38,11 +38,23 @@ def is_damage(error: sqlite3.Error) -> bool:
 
 def damage(path: Path, error: sqlite3.Error) -> Broken:
     """What such a find is, with the way out."""
+    return Broken(f"{path} is damaged ({error}): {_way_out(path)}")
+
+
+def nonsense(path: Path, error: Exception) -> Broken:
+    """What was read makes no sense: SQLite has no checksums, a row may be damaged without its seeing it."""
+    said = f"{type(error).__name__}: {error}"
     return Broken(
-        f"{path} is damaged ({error}): move {path.name}* aside, which the next start makes anew from the journal if"
-        " that reaches back to its beginning; if not, and other members have the state: ipamctl cluster remove it,"
-        " empty its data directory, and start it with --join; if none has, put the whole data directory back from a"
-        " copy"
+        f"{path} is damaged, or this is a mistake in the program ({said}); ipamd doctor tells which; if it is damaged:"
+        f" {_way_out(path)}"
+    )
+
+
+def _way_out(path: Path) -> str:
+    return (
+        f"move {path.name}* aside, which the next start makes anew from the journal if that reaches back to its"
+        " beginning; if not, and other members have the state: ipamctl cluster remove it, empty its data directory, and"
+        " start it with --join; if none has, put the whole data directory back from a copy"
     )
 
 

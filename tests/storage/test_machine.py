@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -284,3 +285,15 @@ def test_a_damaged_page_is_told_with_the_way_out_by_whoever_meets_it(driver: Dri
         snapshot.nodes("", 1)
     assert len(told) == 1
     assert re.match(way_out, told[0])
+
+
+def test_a_row_without_sense_is_told_with_the_way_out(driver: Driver) -> None:
+    """SQLite does not see that a row is damaged; what reads it does."""
+    driver.run(pool("p", "192.0.2.0/24"))
+    driver.close()
+    with closing(sqlite3.connect(driver.database.path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA ignore_check_constraints = ON")
+        connection.execute("UPDATE pools SET routes = '{'")
+    driver.open()
+    with pytest.raises(Broken, match=r"is damaged, or .*; ipamd doctor tells which; .*: move state.db. aside"):
+        driver.run(add("t/a"))
