@@ -28,6 +28,9 @@ class DiskFull(StorageError):  # noqa: N818 - likewise
     """No space is left. Nothing of the call was kept; it may be tried again once there is."""
 
 
+SENSELESS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What reading or using a damaged row raises."""
+
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
@@ -67,3 +70,5 @@ def told_of_damage(path: Path) -> Iterator[None]:
         raise StorageError(f"{path} cannot be opened: {error}") from error
     except sqlite3.DatabaseError as error:
         raise damage(path, error) from error
+    except SENSELESS as error:
+        raise nonsense(path, error) from error

@@ -25,7 +25,7 @@ from ipamd.storage.catalogue import Catalogue
 from ipamd.storage.compiled import sql, value
 from ipamd.storage.database import Database
 from ipamd.storage.deadlines import Deadlines
-from ipamd.storage.errors import Broken, DiskFull, damage, is_damage, nonsense
+from ipamd.storage.errors import SENSELESS, Broken, DiskFull, damage, is_damage, nonsense
 from ipamd.storage.ops import MAX_KEYED, Ops
 from ipamd.storage.retention import Retention
 from ipamd.storage.snapshots import copy_snapshot, inspect_snapshot
@@ -55,7 +55,7 @@ def _told_of_disk(path: Path) -> Iterator[None]:
         raise
     except CodecError:
         raise  # an entry of the log, not what is in the file
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+    except SENSELESS as error:
         raise nonsense(path, error) from error
 
 
