@@ -28,6 +28,9 @@ class DiskFull(StorageError):  # noqa: N818 - likewise
     """No space is left. Nothing of the call was kept; it may be tried again once there is."""
 
 
+SENSELESS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What reading or using a damaged row raises."""
+
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
@@ -38,11 +41,23 @@ def is_damage(error: sqlite3.Error) -> bool:
 
 def damage(path: Path, error: sqlite3.Error) -> Broken:
     """What such a find is, with the way out."""
+    return Broken(f"{path} is damaged ({error}): {_way_out(path)}")
+
+
+def nonsense(path: Path, error: Exception) -> Broken:
+    """What was read makes no sense: SQLite has no checksums, a row may be damaged without its seeing it."""
+    said = f"{type(error).__name__}: {error}"
     return Broken(
-        f"{path} is damaged ({error}): move {path.name}* aside, which the next start makes anew from the journal if"
-        " that reaches back to its beginning; if not, and other members have the state: ipamctl cluster remove it,"
-        " empty its data directory, and start it with --join; if none has, put the whole data directory back from a"
-        " copy"
+        f"{path} is damaged, or this is a mistake in the program ({said}); ipamd doctor tells which; if it is damaged:"
+        f" {_way_out(path)}"
+    )
+
+
+def _way_out(path: Path) -> str:
+    return (
+        f"move {path.name}* aside, which the next start makes anew from the journal if that reaches back to its"
+        " beginning; if not, and other members have the state: ipamctl cluster remove it, empty its data directory, and"
+        " start it with --join; if none has, put the whole data directory back from a copy"
     )
 
 
@@ -55,3 +70,5 @@ def told_of_damage(path: Path) -> Iterator[None]:
         raise StorageError(f"{path} cannot be opened: {error}") from error
     except sqlite3.DatabaseError as error:
         raise damage(path, error) from error
+    except SENSELESS as error:
+        raise nonsense(path, error) from error

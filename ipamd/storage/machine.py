@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from ipamd.core.codec import CodecError
 from ipamd.core.commands import AddMember, BindMember, Found, PromoteMember, RemoveMember, decode_command
 from ipamd.core.decide import Decision, decide, expire
 from ipamd.core.digests import ends_transaction
@@ -24,7 +25,7 @@ from ipamd.storage.catalogue import Catalogue
 from ipamd.storage.compiled import sql, value
 from ipamd.storage.database import Database
 from ipamd.storage.deadlines import Deadlines
-from ipamd.storage.errors import Broken, DiskFull, damage, is_damage
+from ipamd.storage.errors import SENSELESS, Broken, DiskFull, damage, is_damage, nonsense
 from ipamd.storage.ops import MAX_KEYED, Ops
 from ipamd.storage.retention import Retention
 from ipamd.storage.snapshots import copy_snapshot, inspect_snapshot
@@ -43,7 +44,7 @@ _FULL: Final = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE)
 
 @contextmanager
 def _told_of_disk(path: Path) -> Iterator[None]:
-    """What SQLite raises where no space is left becomes DiskFull, and for a damaged file Broken."""
+    """What SQLite raises where no space is left becomes DiskFull, and damage Broken."""
     try:
         yield
     except sqlite3.DatabaseError as error:
@@ -52,6 +53,10 @@ def _told_of_disk(path: Path) -> Iterator[None]:
         if is_damage(error):
             raise damage(path, error) from error
         raise
+    except CodecError:
+        raise  # an entry of the log, not what is in the file
+    except SENSELESS as error:
+        raise nonsense(path, error) from error
 
 
 class SqliteMachine:

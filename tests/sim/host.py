@@ -42,7 +42,7 @@ class Host:
         """Start the process."""
         if self.up or self.gone:
             return
-        self.clock.spent_s = 0.0
+        self.clock.end()
         me = Member(self.name, self.member_id, self.name, self.name)
         try:
             self.process = Process(

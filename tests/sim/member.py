@@ -230,7 +230,7 @@ class Process:
         self._queued = False
         if not self.alive or self.stopped:
             return
-        self.clock.spent_s = ROUND_S
+        self.clock.begin(ROUND_S)
         try:
             more = self._work()
         except Crash:
@@ -240,8 +240,7 @@ class Process:
             raise
         except Exception as error:  # the thread's boundary, where a member would ask to be ended
             raise Violation(f"{self.name} cannot go on: {type(error).__name__}: {error}") from error
-        self._busy_until_s = self.clock.here_s
-        self.clock.spent_s = 0.0
+        self._busy_until_s = self.clock.end()
         self.wire.flush(self._busy_until_s)
         for act in self.outbound.take():
             self.yard.timeline.at(self._busy_until_s, act)

@@ -33,6 +33,7 @@ NAMED = (
     Named(40818, 3, "the loss of a connection was told after the next one stood (the simulation's own fault)"),
     Named(41117, 5, "the same"),
     Named(51364, 1, "one of two did not know that it had a vote, and had the longer journal: neither could lead"),
+    Named(71237, 1, "whoever looked at a member's clock from outside drove it ahead (the simulation's own fault)"),
     Named(4, 3, "a voter was lost while only two had a vote (the simulation asked for too much)"),
     Named(1009, None, "calls that were under way at the end were forgotten (the simulation's own fault)"),
     Named(20, None, "the last commit was on its way when the end was judged (the simulation's own fault)"),

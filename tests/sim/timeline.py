@@ -37,12 +37,16 @@ class Timeline:
 
 
 class MemberClock:
-    """The clocks of one host. While its process works, its time runs ahead of the simulation's by what was spent."""
+    """The clocks of one host. While its process works, its time runs ahead of the simulation's by what was spent.
+
+    Who looks at its clock from outside spends nothing of its time.
+    """
 
     def __init__(self, timeline: Timeline) -> None:
         self._timeline = timeline
         self._read_s = 0.0
         self.spent_s = 0.0
+        self._works = False
         self.wall_shift_ms = 0
         """How wrong the wall clock is; it may jump."""
 
@@ -50,6 +54,16 @@ class MemberClock:
     def here_s(self) -> float:
         """The simulation's time plus what the process spent since it began to work."""
         return self._timeline.now_s + self.spent_s
+
+    def begin(self, cost_s: float) -> None:
+        """The process works from now on; a round costs something in any case."""
+        self._works, self.spent_s = True, cost_s
+
+    def end(self) -> float:
+        """The process waits; until when it has worked."""
+        until_s = self.here_s
+        self._works, self.spent_s = False, 0.0
+        return until_s
 
     def spend(self, cost_s: float) -> None:
         """Something took its time."""
@@ -62,7 +76,8 @@ class MemberClock:
         if read_s <= self._read_s:
             read_s = self._read_s + READ_S
         self._read_s = read_s
-        self.spent_s = read_s - now_s
+        if self._works:
+            self.spent_s = read_s - now_s
         return read_s
 
     def wall_ms(self) -> int:

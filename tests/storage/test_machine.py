@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from ipamd.core.model import AssignedAddress, Node, Settings
 from ipamd.core.outcomes import Code, PoolStored, Refused, SettingsStored
 from ipamd.core.ports import LogEntry, StateMachine
 from ipamd.core.values import replace
-from ipamd.storage.errors import Broken, DiskFull
+from ipamd.storage.errors import Broken, DiskFull, told_of_damage
 from ipamd.storage.snapshot import SqliteState
 from tests.core.world import ORIGIN, addresses, definition, granted
 from tests.storage.driver import Driver
@@ -284,3 +285,30 @@ def test_a_damaged_page_is_told_with_the_way_out_by_whoever_meets_it(driver: Dri
         snapshot.nodes("", 1)
     assert len(told) == 1
     assert re.match(way_out, told[0])
+
+
+NONSENSE = r"is damaged, or .*; ipamd doctor tells which; .*: move state.db. aside"
+
+
+def test_a_row_without_sense_is_told_with_the_way_out(driver: Driver) -> None:
+    """SQLite does not see that a row is damaged; what reads it does."""
+    driver.run(pool("p", "192.0.2.0/24"), add("t/a"))
+    spoil(driver, "UPDATE reservations SET pod_uids = '{'")
+    driver.open()
+    with pytest.raises(Broken, match=NONSENSE):
+        driver.run(add("t/a"))
+
+
+def test_a_row_without_sense_is_told_by_whoever_opens_the_state(driver: Driver) -> None:
+    driver.run(pool("p", "192.0.2.0/24"))
+    spoil(driver, "UPDATE pools SET routes = '{'")
+    with pytest.raises(Broken, match=NONSENSE), told_of_damage(driver.database.path):
+        driver.open()
+
+
+def spoil(driver: Driver, statement: str) -> None:
+    """Change a row as no program of ours would; the state is closed then."""
+    driver.close()
+    with closing(sqlite3.connect(driver.database.path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA ignore_check_constraints = ON")
+        connection.execute(statement)
