@@ -46,7 +46,20 @@ class _ProblemSaid(msgspec.Struct):
     code: str = "internal"
 
 
-class Cluster(msgspec.Struct):
+class _MemberSaid(msgspec.Struct):
+    name: str
+    member_id: str
+    raft: str
+    api: str
+    voter: bool
+
+
+class _ClusterSaid(msgspec.Struct):
+    cluster_id: str | None
+    members: tuple[_MemberSaid, ...]
+
+
+class Cluster(NamedTuple):
     """A cluster as one of its members describes it to one that wants to join."""
 
     cluster_id: str | None
@@ -210,6 +223,8 @@ def _problem(got: _Got) -> _ProblemSaid:
 
 def _cluster(got: _Got) -> Cluster:
     try:
-        return msgspec.json.decode(got.body, type=Cluster)
+        said = msgspec.json.decode(got.body, type=_ClusterSaid)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise Unavailable(f"what answers is no member that this program knows: {error}", "unknown") from None
+    members = (Member(one.name, one.member_id, one.raft, one.api, one.voter) for one in said.members)
+    return Cluster(said.cluster_id, tuple(members))
