@@ -18,6 +18,7 @@ import pytest
 from demo.cni import CNI_BIN
 from demo.server import BIN
 from ipamctl.server import UnixConnection
+from tests.support.agent import BOOT_ID
 from tests.support.dumps import whereabouts_dump
 from tests.support.server import Server
 
@@ -102,7 +103,7 @@ class Calls:
 
     def call(self, verb: str, conf: dict[str, Any], number: int, pod: str | None = None) -> list[str]:
         headers = {"CNI-ContainerID": container(number), "CNI-IfName": "eth0", "CNI-Netns": "/run/netns/x"}
-        headers |= {"Ipamd-Boot-Id": "boot-1", "Ipamd-Started": str(time.monotonic_ns())}
+        headers |= {"Ipamd-Boot-Id": BOOT_ID, "Ipamd-Started": str(time.clock_gettime_ns(time.CLOCK_BOOTTIME))}
         if pod is not None:
             headers["CNI-Args"] = f"K8S_POD_NAMESPACE=t;K8S_POD_NAME={pod}"
         self._connection.request("POST", f"/cni/v1/{verb.lower()}", json.dumps(conf), headers)

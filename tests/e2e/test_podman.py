@@ -29,10 +29,12 @@ class AgentNode(Node):
     def __init__(self, disk: Path) -> None:
         super().__init__(disk)
         self.agent_socket = disk / "agent.sock"
-        self.podman = Podman(self.host, POOL, self.agent_socket)
+        self.podman = Podman(self.host, POOL)
 
     def boot(self) -> None:
         super().boot()
+        usual = "mkdir /run/ipamd && ln -s {} /run/ipamd/cni.sock"
+        assert self.host.run("sh", "-c", usual.format(self.agent_socket)).returncode == 0
         made = self.ask("POST", "/v1/tokens", {"name": WORKER, "role": "node", "node": WORKER})
         (self.disk / "token").write_text(made["secret"])
         (self.disk / "token").chmod(0o600)

@@ -1,4 +1,7 @@
-"""Owns Debian's podman on a Host, with CNI for its networks, and a root file system of busybox for its containers."""
+"""Owns Debian's podman on a Host, with CNI for its networks, and a root file system of busybox for its containers.
+
+The plugins ask at the socket's usual place: what podman has run when a container ends does not get its environment.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +27,10 @@ events_logger = "file"
 
 
 class Podman:
-    """podman of a host, whose plugins ask at the socket."""
+    """podman of a host."""
 
-    def __init__(self, host: Host, pool: str, socket: Path) -> None:
-        self._host, self._disk, self._socket = host, host.disk, socket
+    def __init__(self, host: Host, pool: str) -> None:
+        self._host, self._disk = host, host.disk
         (self._disk / "net.d").mkdir()
         (self._disk / "containers.conf").write_text(_CONFIG.format(disk=self._disk))
         bridge = {"type": "bridge", "bridge": "cni0", "ipam": {"type": "ipamd", "pool": pool}}
@@ -51,10 +54,7 @@ class Podman:
     def podman(self, *arguments: str | Path) -> str:
         """Run podman; what it printed. Raises AssertionError when it fails."""
         own = ("--root", self._disk / "containers", "--runroot", "/run/podman", "--runtime", "runc")
-        environment = {
-            "CONTAINERS_CONF": str(self._disk / "containers.conf"),
-            "IPAMD_CNI_ADDRESS": f"unix:{self._socket}",
-        }
+        environment = {"CONTAINERS_CONF": str(self._disk / "containers.conf")}
         done = self._host.run("podman", *own, *arguments, environment=environment)
         assert done.returncode == 0, done.stderr.decode()
         return done.stdout.decode().strip()
