@@ -66,6 +66,8 @@ class DeadNode:
             expect(time.monotonic() < until, "a silent node is lost", quiet=True)
             time.sleep(0.2)
         self.story.ipamctl("node", "list")
+        lost = [node["name"] for node in self.story.asked("node", "list")["items"] if node["state"] == "lost"]
+        expect(lost == [WORKER], "no other node counts as lost", quiet=True)
 
     def refusal(self) -> None:
         """The next pod is told who holds what."""

@@ -43,7 +43,7 @@ class Server:
         """The command that starts it."""
         return [
             "ipamd", "serve", "--data-dir", str(self.data), "--socket", str(self.socket),
-            "--listen", self._listen, "--node-name", "demo-node",
+            "--listen", self._listen, "--node-name", "demo-node", "--heartbeat-every-s", "1",
         ]  # fmt: skip
 
     @property
