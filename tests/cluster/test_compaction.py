@@ -12,6 +12,7 @@ import pytest
 
 from tests.cluster.checker import check
 from tests.cluster.load import RULES, Load, final, wait_for
+from tests.kill.load import AT_ONCE
 from tests.support.cluster import Cluster, MemberServer, rounds
 from tests.support.server import ServerError
 from tests.support.small_log import KEEP_ENTRIES
@@ -39,7 +40,7 @@ class SmallCluster(Cluster):
 @pytest.fixture(params=[1, 3])
 def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SmallCluster]:
     """One or three servers."""
-    with SmallCluster(tmp_path, request.param) as made:
+    with SmallCluster(tmp_path, request.param, *AT_ONCE) as made:
         yield made
 
 

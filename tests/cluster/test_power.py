@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.checker import Rules, check
-from tests.kill.load import Load, Pod
+from tests.kill.load import AT_ONCE, Load, Pod
 from tests.support.cluster import Cluster, MemberServer, owned_twice, rounds
 from tests.support.disks import Disk
 from tests.support.history import Call, History, Read, Shown, Verb
@@ -135,7 +135,7 @@ def rack(tmp_path: Path) -> Iterator[Rack]:
     """Three members on disks of their own."""
     with ExitStack() as stack:
         disks = {name: stack.enter_context(Disk(tmp_path / name / "data", DISK_MIB)) for name in MEMBERS}
-        cluster = stack.enter_context(Cluster(tmp_path, 3, "--digest-every-s", "2"))
+        cluster = stack.enter_context(Cluster(tmp_path, 3, "--digest-every-s", "2", *AT_ONCE))
         cluster.pool("power", SUBNET)
         yield Rack(cluster, disks)
 

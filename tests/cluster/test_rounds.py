@@ -22,6 +22,7 @@ import pytest
 from tests.cluster.checker import check
 from tests.cluster.clocks import USUAL_S, Clocks
 from tests.cluster.load import RULES, Load, final, wait_for
+from tests.kill.load import AT_ONCE
 from tests.support.cluster import MemberServer, rounds
 from tests.support.lab import Lab
 
@@ -89,7 +90,7 @@ def examine(member: MemberServer) -> None:
 @contextmanager
 def trial(directory: Path, *, clocks: bool = False) -> Iterator[tuple[Trial, Clocks | None]]:
     """Three members in namespaces, under load."""
-    lab = Lab(directory, 3, "--digest-every-s", "1")
+    lab = Lab(directory, 3, "--digest-every-s", "1", *AT_ONCE)
     moved = Clocks(lab) if clocks else None
     with lab:
         yield Trial(lab), moved

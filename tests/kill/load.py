@@ -13,6 +13,9 @@ from tests.support.wire import GoneError, Reply, Wire, cni_conf, cni_headers
 UNKNOWN_CODE = 11
 """The CNI code of an answer that leaves open whether the call was carried out."""
 
+AT_ONCE = ("--del-policy", "error")
+"""The laws are about what was done when its caller was told so; of a DEL that is put aside the caller is told before."""
+
 
 @dataclass
 class Pod:

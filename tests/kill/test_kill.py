@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from tests.cluster.checker import Rules, check, doubles
-from tests.kill.load import Load, Pod
+from tests.kill.load import AT_ONCE, Load, Pod
 from tests.support.history import Call, History, Read, Shown, Verb
 from tests.support.server import Server
 from tests.support.wire import Wire, json_body
@@ -36,7 +36,7 @@ class Trial:
     """A server, its load and their history, over all rounds."""
 
     def __init__(self, folder: Path) -> None:
-        self.server = Server(folder)
+        self.server = Server(folder, *AT_ONCE)
         self.target = f"unix:{self.server.socket}"
         self.rng = random.Random(SEED)
         self.history = History()
