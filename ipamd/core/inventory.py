@@ -11,11 +11,10 @@ from ipamd.core.imports import is_open_ifname
 from ipamd.core.model import Attachment, Owner
 from ipamd.core.names import InvalidName, check_ifname, check_network
 from ipamd.core.ports import View
-from ipamd.core.reports import current
+from ipamd.core.reports import WEIGHT, current
 from ipamd.core.values import Value
 
 _PAGE = 500
-_WEIGHT = {True: 0, None: 1, False: 2}
 
 
 class Listed(NamedTuple):
@@ -45,7 +44,7 @@ class Lines:
     def __init__(self, view: View, inventory: Inventory) -> None:
         self._view, self._node = view, inventory.node
         self._by_container: dict[str, list[Listed]] = {}
-        for one in sorted(inventory.listed, key=lambda one: (_WEIGHT[one.alive], one.ifname)):
+        for one in sorted(inventory.listed, key=lambda one: (WEIGHT[one.alive], one.ifname)):
             self._by_container.setdefault(one.container_id, []).append(one)  # life counts first, then doubt
 
     def of(self, attachment: Attachment) -> Listed | None:

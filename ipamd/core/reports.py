@@ -62,13 +62,14 @@ def _meet(draft: Draft, command: Report) -> Node:
     )
 
 
-_WEIGHT = {True: 0, None: 1, False: 2}
+WEIGHT = {True: 0, None: 1, False: 2}
+"""Of several sightings of one binding: life counts first, then doubt."""
 
 
 def _each_once(seen: Iterable[Seen]) -> Iterable[Seen]:
-    """One for each binding; where several disagree, life counts first, then doubt."""
+    """One for each binding, by WEIGHT where several disagree."""
     chosen: dict[tuple[int, int], Seen] = {}
-    for one in sorted(seen, key=lambda one: _WEIGHT[one.alive]):
+    for one in sorted(seen, key=lambda one: WEIGHT[one.alive]):
         chosen.setdefault((one.attachment_id, one.generation), one)
     return chosen.values()
 
