@@ -45,7 +45,7 @@ class Own:
 
 
 def open_own(config: Config, ends: Ends, stack: AsyncExitStack) -> Own:
-    """The data directory, locked and open. Raises DataDirError, LockedError, StorageError, TlsError."""
+    """The data directory, locked and open. Raises DataDirError, StartRefused, StorageError, TlsError."""
     datadir.prepare(config.data_dir)
     stack.enter_context(lock_data_dir(config.data_dir))
     identity = datadir.claim(config.data_dir, _wanted_identity(config))
