@@ -7,6 +7,7 @@ entry at a time, and again and again one whose method raised.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Sequence
 
 from ipamd.consensus.clock import Chance, Clock
@@ -173,6 +174,11 @@ class Engine:
         """Index up to which its state machine is."""
         return self._raft.applied
 
+    def silent_s(self, name: str) -> float | None:
+        """How long ago a peer has answered this leader; None: never."""
+        silent_s = self._raft.silent_s(name)
+        return silent_s if math.isfinite(silent_s) else None
+
     # What is done with it.
 
     def append(self, data: bytes, *, changes_members: bool = False) -> tuple[int, int]:
@@ -304,7 +310,7 @@ class Engine:
             self._go_on()
         self._raft.has_applied(last)
         self._journal.fixed = last
-        self._figures.applied(self._clock.monotonic_s() - started_s, len(entries))
+        self._figures.applied(started_s, self._clock.monotonic_s() - started_s, len(entries))
         self._on_applied(entries, outcomes)
 
     def _stall(self, sentence: str) -> None:

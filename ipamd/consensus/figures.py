@@ -1,8 +1,10 @@
-"""Owns plain counters of the log: what metrics are made of. Written by one thread, read by any."""
+"""Owns plain counters of the log: what metrics are made of. Written by one thread each, read by any."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from ipamd.core.figures import COUNTS, Histogram
 
 
 @dataclass(slots=True)
@@ -37,15 +39,35 @@ class Figures:
     snapshots: int = 0
     """Snapshots of other members that were installed."""
 
+    sync_times: Histogram = field(default_factory=Histogram)
+    queue_times: Histogram = field(default_factory=Histogram)
+    """From when a command came in until an entry took it."""
+
+    log_times: Histogram = field(default_factory=Histogram)
+    """From when this member appended an entry until the state machine was given it: synced by a majority."""
+
+    apply_times: Histogram = field(default_factory=Histogram)
+    answer_times: Histogram = field(default_factory=Histogram)
+    """From when a command was applied until its caller went on. Written by the callers' thread."""
+
+    batch_items: Histogram = field(default_factory=lambda: Histogram(COUNTS))
+    """Commands in an entry that this member made as leader."""
+
+    apply_began_s: float = 0.0
+    """When the last transaction began, on the monotonic clock."""
+
     def synced(self, took_s: float, size_bytes: int) -> None:
         """A sync of the journal ended."""
         self.syncs += 1
         self.sync_s += took_s
+        self.sync_times.note(took_s)
         self.longest_sync_s = max(self.longest_sync_s, took_s)
         self.synced_bytes += size_bytes
 
-    def applied(self, took_s: float, entries: int) -> None:
+    def applied(self, began_s: float, took_s: float, entries: int) -> None:
         """A transaction ended."""
+        self.apply_began_s = began_s
+        self.apply_times.note(took_s)
         self.applies += 1
         self.applied_entries += entries
         self.apply_s += took_s

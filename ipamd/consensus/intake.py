@@ -23,13 +23,18 @@ Settled = Answer | int | Unavailable
 
 @dataclass(slots=True, eq=False)
 class Waiter:
-    """Somebody who waits. `item` None: a reader. `taken`: an entry carries it, so it may take effect."""
+    """Somebody who waits. `item` None: a reader. `taken`: an entry carries it, so it may take effect.
+
+    `since_s`, `told_s`: since when, and when the Raft thread told how it ended, on the monotonic clock.
+    """
 
     item: Item | None
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future[Answer | int]
     taken: bool = False
     withdrawn: bool = False
+    since_s: float = 0.0
+    told_s: float = 0.0
     changes_members: bool = field(init=False)
     """Whether it proposes a change of the members."""
 
@@ -157,10 +162,11 @@ def check_size(item: Item) -> None:
         raise ValueError(f"a command of {len(item.command)} bytes does not fit into an entry of {MAX_ENTRY_BYTES}")
 
 
-def tell(settled: Iterable[tuple[Waiter, Settled]]) -> None:
+def tell(settled: Iterable[tuple[Waiter, Settled]], now_s: float) -> None:
     """Tell waiters how it ended, with one wake-up of each loop."""
     by_loop: dict[asyncio.AbstractEventLoop, list[tuple[Waiter, Settled]]] = {}
     for waiter, end in settled:
+        waiter.told_s = now_s
         by_loop.setdefault(waiter.loop, []).append((waiter, end))
     for loop, pairs in by_loop.items():
         with contextlib.suppress(RuntimeError):  # a loop that was closed: nobody waits there any more

@@ -24,6 +24,7 @@ from ipamd.consensus.limits import Limits
 from ipamd.consensus.peers import ALONE, Beginning, NoWire, SnapshotSource, Wire
 from ipamd.consensus.replica import Replica
 from ipamd.core.entries import Item
+from ipamd.core.figures import PeerFigures
 from ipamd.core.model import Member
 from ipamd.core.ports import Answer, LogStatus, StateMachine, Unavailable
 
@@ -65,7 +66,7 @@ class RaftNode:
         StartRefused, JournalFailed.
         """
         self._limits = limits or Limits()
-        self._wire = wire or NoWire()
+        self._wire, self._clock = wire or NoWire(), clock
         self._replica = Replica(
             name=name,
             directory=directory,
@@ -119,6 +120,10 @@ class RaftNode:
     def figures(self) -> Figures:
         """Counters for metrics."""
         return self._replica.figures
+
+    def peer_figures(self) -> list[PeerFigures]:
+        """How this leader sees the other members; nothing where it does not lead."""
+        return self._replica.peer_figures()
 
     @property
     def in_flight(self) -> int:
@@ -200,15 +205,18 @@ class RaftNode:
         if (trouble := self.trouble) is not None:
             raise Unavailable(trouble, "none")
         loop = asyncio.get_running_loop()
-        waiter = Waiter(item, loop, loop.create_future())
+        waiter = Waiter(item, loop, loop.create_future(), since_s=self._clock.monotonic_s())
         self._replica.intake.put(waiter)
         self._wake()
         timer = loop.call_later(timeout_s, self._time_out, waiter)
         try:
-            return await waiter.future
+            settled = await waiter.future
         except asyncio.CancelledError:
             self._replica.intake.withdraw(waiter)
             raise
+        else:
+            self.figures.answer_times.note(self._clock.monotonic_s() - waiter.told_s)
+            return settled
         finally:
             timer.cancel()
 

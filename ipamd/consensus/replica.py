@@ -26,6 +26,7 @@ from ipamd.consensus.peers import ALONE, Beginning, Hello, NoWire, Refusal, Wire
 from ipamd.consensus.records import Entry
 from ipamd.consensus.waiting import Waiting
 from ipamd.core.entries import Item, encode_entry
+from ipamd.core.figures import PeerFigures
 from ipamd.core.model import Member
 from ipamd.core.ports import Applied, LogStatus, SnapshotRefused, StateMachine
 
@@ -71,7 +72,7 @@ class Replica:
         self._limits = limits
         self._retryable = retryable
         self._log_clock = LogClock(clock)
-        self._waiting = Waiting(self.intake)
+        self._waiting = Waiting(self.intake, self.figures, clock)
         self._leading_term: int | None = None
         self._abandoned = False
         self._full: str | None = None
@@ -144,6 +145,14 @@ class Replica:
         if not self._engine.is_leader:
             return None
         return self._journal.last if name == self.name else self._engine.match_index(name)
+
+    def peer_figures(self) -> list[PeerFigures]:
+        """How this leader sees the other members; nothing where it does not lead."""
+        engine, others = self._engine, [member.name for member in self.members if member.name != self.name]
+        if not engine.is_leader:
+            return []
+        last = self._journal.last
+        return [PeerFigures(name, max(0, last - engine.match_index(name)), engine.silent_s(name)) for name in others]
 
     def step(self) -> bool:
         """One round: take in what waits, sync it, let Raft act. Whether another round is due at once."""
@@ -302,6 +311,7 @@ class Replica:
     def _append(self, items: list[Item], *, changes_members: bool) -> tuple[int, int]:
         self.figures.entries += 1
         self.figures.items += len(items)
+        self.figures.batch_items.note(len(items))
         data = encode_entry(self._log_clock.stamp(), items)
         index, term = self._engine.append(data, changes_members=changes_members)
         self._appended, self._appended_s = index, self._clock.monotonic_s()

@@ -5,30 +5,36 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from ipamd.consensus.clock import Clock
 from ipamd.consensus.failures import JournalFailed
+from ipamd.consensus.figures import Figures
 from ipamd.consensus.intake import Batch, Intake, Settled, Waiter, tell
 from ipamd.consensus.records import Entry
 from ipamd.core.ports import Answer, Applied, Unavailable
 
 
 class _Carried(NamedTuple):
-    """Who waits for an entry, and the term it was made in."""
+    """Who waits for an entry, the term it was made in, and when."""
 
     term: int
     batch: Batch
+    at_s: float
 
 
 class Waiting:
     """Those whose proposals and reads are in the log, but not applied; told once a round (`tell`)."""
 
-    def __init__(self, intake: Intake) -> None:
-        self._intake = intake
+    def __init__(self, intake: Intake, figures: Figures, clock: Clock) -> None:
+        self._intake, self._figures, self._clock = intake, figures, clock
         self._carried: dict[int, _Carried] = {}
         self._settled: list[tuple[Waiter, Settled]] = []
 
     def carry(self, index: int, term: int, batch: Batch) -> None:
         """An entry carries these."""
-        self._carried[index] = _Carried(term, batch)
+        now_s = self._clock.monotonic_s()
+        self._carried[index] = _Carried(term, batch, now_s)
+        for waiter in batch.proposals:
+            self._figures.queue_times.note(now_s - waiter.since_s)
 
     def applied(self, entries: Sequence[Entry], outcomes: Sequence[Applied]) -> None:
         """Entries were applied. Raises JournalFailed for outcomes of something else than was asked."""
@@ -40,6 +46,7 @@ class Waiting:
         for _, index, term in entries:
             carried = self._carried.pop(index, None)
             if carried is not None:
+                self._figures.log_times.note(self._figures.apply_began_s - carried.at_s)
                 self._settled += _ends(carried, index, term, by_index.get(index, []))
 
     def refuse(self, waiters: Iterable[Waiter], sentence: str, retry_after_s: float = 1.0) -> None:
@@ -62,7 +69,7 @@ class Waiting:
         if self._settled:
             settled, self._settled = self._settled, []
             self._intake.release(len(settled))
-            tell(settled)
+            tell(settled, self._clock.monotonic_s())
 
 
 def _lost(waiter: Waiter, sentence: str) -> Unavailable:
