@@ -120,8 +120,11 @@ class MemoryState:
 
     # The View
 
+    def cluster(self) -> Cluster | None:
+        return self._get(Cluster)
+
     def cluster_id(self) -> str | None:
-        cluster = self._get(Cluster)
+        cluster = self.cluster()
         return cluster.id if cluster else None
 
     def members(self) -> Sequence[Member]:
@@ -155,6 +158,13 @@ class MemoryState:
 
     def attachment_by_id(self, attachment_id: int) -> Attachment | None:
         return self._get(Attachment, attachment_id)
+
+    def reservations_named(self, prefix: str) -> Sequence[Reservation]:
+        return [one for one in self.all(Reservation) if one.pod_ref.startswith(prefix)]
+
+    def cooling_named(self, prefix: str) -> Sequence[Cooling]:
+        mine = (one for one in self.all(Cooling) if one.pod_ref.startswith(prefix))
+        return [one for one in mine if self.pool_by_id(one.pool_id) is not None]
 
     def attachments(self, reservation_id: int) -> Sequence[Attachment]:
         mine = (one for one in self.all(Attachment) if one.reservation_id == reservation_id)
@@ -253,6 +263,16 @@ class MemoryState:
 
     def token(self, token_id: str) -> Token | None:
         return self._get(Token, token_id)
+
+    def token_of_digest(self, digest: bytes) -> Token | None:
+        return next((one for one in self.all(Token) if one.digest == digest), None)
+
+    def tokens_of_node(self, node: str) -> Sequence[Token]:
+        return [one for one in self.all(Token) if one.node == node]
+
+    def ended_tokens(self, until_ms: int, limit: int) -> Sequence[Token]:
+        ended = [one for one in self.all(Token) if one.expires_ms is not None and one.expires_ms <= until_ms]
+        return sorted(ended, key=lambda one: (one.expires_ms or 0, one.id))[:limit]
 
     def due_holds(self, now_log_ms: int, limit: int) -> Sequence[Attachment]:
         held = [one for one in self.all(Attachment) if _due(one.hold_until_log_ms, now_log_ms)]

@@ -8,23 +8,22 @@ from ipamd.core.draft import Draft
 from ipamd.core.imports import pod_ref_of
 from ipamd.core.model import EventKind, Node
 from ipamd.core.outcomes import Code, Done, Outcome, Refused
+from ipamd.core.tokens import move_tokens, revoke_tokens
 from ipamd.core.values import replace
 
 
 def rename_node(draft: Draft, command: RenameNode) -> Outcome:
-    """Give a node another name: its attachments, boots and tombstones go along, and so do pods named after it."""
+    """Give a node another name: its attachments, boots, marks and tokens go along, and so do pods named after it."""
     view = draft.view
     node = view.node(command.node)
     if node is None:
         return Refused(Code.NOT_FOUND, f"there is no node {command.node}")
     if view.node(command.to) is not None:
         return Refused(Code.INVALID_REQUEST, f"there is a node {command.to} already")
-    moved: dict[int, None] = {}
     for attachment in attachments_on(draft, command.node):
         if attachment.owner is not None:
             draft.put(replace(attachment, owner=replace(attachment.owner, node=command.to)))
-            moved[attachment.reservation_id] = None
-    refused = _rename_pods(draft, command, list(moved))
+    refused = _rename_pods(draft, command)
     if refused is not None:
         return refused
     for boot in view.boots(command.node):
@@ -33,6 +32,7 @@ def rename_node(draft: Draft, command: RenameNode) -> Outcome:
     for tombstone in view.tombstones_of_node(command.node):
         draft.drop(tombstone)
         draft.put(replace(tombstone, node=command.to))
+    move_tokens(draft, command.node, command.to)
     draft.drop(node)
     draft.put(replace(node, name=command.to))
     draft.event(EventKind.NODE_RENAMED, node=command.to, detail=f"from {command.node}")
@@ -44,6 +44,8 @@ def forget_node(draft: Draft, command: ForgetNode) -> Outcome:
     view = draft.view
     node = view.node(command.node)
     if node is None:
+        if revoke_tokens(draft, command.node):  # it has fetched its token, and was not heard since
+            return Done()
         return Refused(Code.NOT_FOUND, f"there is no node {command.node}")
     if view.attachments_of_node(command.node, 0, 1):
         if node.clash:
@@ -56,6 +58,7 @@ def forget_node(draft: Draft, command: ForgetNode) -> Outcome:
         draft.drop(tombstone)
     draft.drop(node)
     draft.event(EventKind.NODE_FORGOTTEN, node=command.node)
+    revoke_tokens(draft, command.node)
     return Done()
 
 
@@ -73,17 +76,19 @@ def _forget_boots(draft: Draft, node: Node) -> Outcome:
     return Done()
 
 
-def _rename_pods(draft: Draft, command: RenameNode, reservation_ids: list[int]) -> Refused | None:
-    """Containers without pod data are named after their node (`_/NODE/CONTAINERID`): they get the new name."""
-    for reservation_id in reservation_ids:
-        reservation = draft.view.reservation_by_id(reservation_id)
-        prefix = pod_ref_of(command.node, "")
-        if reservation is None or not reservation.pod_ref.startswith(prefix):
-            continue
+def _rename_pods(draft: Draft, command: RenameNode) -> Refused | None:
+    """Containers without pod data are named after their node (`_/NODE/CONTAINERID`): they get the new name.
+
+    So do those that are gone: what is held for them, or cools, is theirs when they start again.
+    """
+    view, prefix = draft.view, pod_ref_of(command.node, "")
+    for reservation in view.reservations_named(prefix):
         pod_ref = pod_ref_of(command.to, reservation.pod_ref.removeprefix(prefix))
-        if draft.view.reservation(reservation.pool_id, pod_ref) is not None:
+        if view.reservation(reservation.pool_id, pod_ref) is not None:
             return Refused(Code.INVALID_REQUEST, f"there is a reservation for {pod_ref} already")
         draft.put(replace(reservation, pod_ref=pod_ref))
+    for cooling in view.cooling_named(prefix):
+        draft.put(replace(cooling, pod_ref=pod_ref_of(command.to, cooling.pod_ref.removeprefix(prefix))))
     return None
 
 

@@ -21,26 +21,27 @@ from ipamd.core.model import (
     Attachment,
     AttachmentState,
     Boot,
+    Cluster,
     Cooling,
     Cursor,
     Event,
     Held,
-    MassSilence,
     Member,
     Node,
     Pool,
     Quarantine,
     Reservation,
     Settings,
-    Sighting,
     Token,
     Tombstone,
 )
+from ipamd.core.nodeview import NodeView
 from ipamd.core.outcomes import Outcome
+from ipamd.core.tokenview import TokenView
 from ipamd.core.values import Value
 
 
-class View(Protocol):
+class View(NodeView, TokenView, Protocol):
     """The state as a decision may see it. Every sequence is in a fixed order, the same on each member."""
 
     @property
@@ -50,6 +51,9 @@ class View(Protocol):
     @property
     def last_event(self) -> int:
         """The index of the newest event."""
+
+    def cluster(self) -> Cluster | None:
+        """The cluster's identity and level; None before it was founded."""
 
     def cluster_id(self) -> str | None:
         """The cluster's id; None before it was founded."""
@@ -133,30 +137,6 @@ class View(Protocol):
     def tombstone(self, node: str, cni_network: str, container_id: str, ifname: str) -> Tombstone | None:
         """The mark of a DEL."""
 
-    def node(self, name: str) -> Node | None:
-        """A node by its name."""
-
-    def known_nodes(self) -> Iterable[Node]:
-        """All nodes, by name."""
-
-    def sighting(self, attachment_id: int) -> Sighting | None:
-        """What was seen of an attachment last."""
-
-    def mass_silence(self) -> MassSilence | None:
-        """The mass silence that stands, or the last one that was confirmed."""
-
-    def boot(self, node: str, boot_id: str) -> Boot | None:
-        """A boot of a node."""
-
-    def boots(self, node: str) -> Sequence[Boot]:
-        """The boots of a node, oldest first."""
-
-    def tombstones_of_node(self, node: str) -> Iterable[Tombstone]:
-        """All tombstones of a node, by (CNI network, container, interface)."""
-
-    def token(self, token_id: str) -> Token | None:
-        """A token by its id."""
-
     def due_holds(self, now_log_ms: int, limit: int) -> Sequence[Attachment]:
         """Held attachments whose hold ended by now, the earliest first (ties: by id)."""
 
@@ -218,6 +198,10 @@ class StateMachine(Protocol):
     @property
     def cluster_id(self) -> str | None:
         """The cluster's id; None before it was founded."""
+
+    @property
+    def level(self) -> int:
+        """The highest level of a command in the log so far (core.levels); 1 at the very start."""
 
     def apply(self, entries: Sequence[LogEntry]) -> list[Applied]:
         """Apply entries in one transaction that also stores the last index and term; the outcomes in order.
@@ -383,6 +367,9 @@ class Snapshot(View, Protocol):
 
     def tokens(self) -> Sequence[Token]:
         """All tokens, by id."""
+
+    def next_token_end(self, after_ms: int) -> int | None:
+        """When the next token ends, of those that had not at `after_ms` (wall clock); None: none does."""
 
 
 class State(Protocol):

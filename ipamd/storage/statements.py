@@ -51,6 +51,7 @@ SETTINGS: Final = sql(settings.select())
 _pool = select(pools.c.id, pools.c.revision)
 POOL_BY_NAME: Final = sql(_pool.where(pools.c.name == value("name")))
 POOL_BY_ID: Final = sql(_pool.where(pools.c.id == value("id")))
+_every_pool = select(pools.c.id)
 POOLS_OF_SPACE: Final = sql(_pool.where(pools.c.space == value("space")).order_by(pools.c.name))
 
 POOLS_ON: Final = sql(
@@ -64,6 +65,15 @@ RESERVATION: Final = sql(
     reservations.select().where(reservations.c.pool_id == value("pool"), reservations.c.pod_ref == value("pod"))
 )
 RESERVATION_BY_ID: Final = by_key(reservations)
+RESERVATIONS_NAMED: Final = sql(
+    reservations.select()
+    .where(
+        reservations.c.pool_id.in_(_every_pool),
+        reservations.c.pod_ref >= value("first"),
+        reservations.c.pod_ref < value("behind"),
+    )
+    .order_by(func.abs(reservations.c.id))  # abs(): or the planner walks all of them in that order
+)
 
 _attachment = attachments.select()
 _open: ColumnElement[bool] = attachments.c.ifname.between(literal_column(f"'{OPEN}'"), literal_column(f"'{OPEN}~'"))
@@ -108,6 +118,15 @@ COOLING_OF_POD: Final = sql(
     cooling.select().where(
         cooling.c.pool_id == value("pool"), cooling.c.pod_ref == value("pod"), cooling.c.ifname == value("ifname")
     )
+)
+COOLING_NAMED: Final = sql(
+    cooling.select()
+    .where(
+        cooling.c.pool_id.in_(_every_pool),
+        cooling.c.pod_ref >= value("first"),
+        cooling.c.pod_ref < value("behind"),
+    )
+    .order_by(cooling.c.space, *address_order(cooling))
 )
 FEW_COOLING: Final = 256
 """How many of those that cool longest in a space are looked at before the interval in question is."""
@@ -158,6 +177,15 @@ MASS_SILENCE: Final = sql(mass_silence.select())
 BOOT: Final = by_key(boots)
 BOOTS: Final = sql(boots.select().where(boots.c.node == value("node")).order_by(boots.c.ord))
 TOKEN: Final = by_key(tokens)
+TOKEN_OF_DIGEST: Final = sql(tokens.select().where(tokens.c.digest == value("digest")))
+TOKENS_OF_NODE: Final = sql(tokens.select().where(tokens.c.node == value("node")).order_by(tokens.c.id))
+ENDED_TOKENS: Final = sql(
+    tokens.select()
+    .where(tokens.c.expires_ms.is_not(None), tokens.c.expires_ms <= value("until"))
+    .order_by(tokens.c.expires_ms, tokens.c.id)
+    .limit(value("limit"))
+)
+NEXT_TOKEN_END: Final = sql(select(func.min(tokens.c.expires_ms)).where(tokens.c.expires_ms > value("after")))
 
 DUE_HOLDS: Final = sql(
     _attachment.where(

@@ -14,6 +14,7 @@ from ipamd.core.model import (
     AssignedAddress,
     Attachment,
     Boot,
+    Cluster,
     Cooling,
     Cursor,
     MassSilence,
@@ -34,6 +35,7 @@ from ipamd.storage.rows import (
     to_assigned,
     to_attachment,
     to_boot,
+    to_cluster,
     to_cooling,
     to_cursor,
     to_member,
@@ -69,9 +71,13 @@ class SqliteView:
 
         self._settings: Settings | None = None
 
-    def cluster_id(self) -> str | None:
+    def cluster(self) -> Cluster | None:
         row = self._run(st.CLUSTER).fetchone()
-        return None if row is None else str(row[1])
+        return None if row is None else to_cluster(row)
+
+    def cluster_id(self) -> str | None:
+        cluster = self.cluster()
+        return None if cluster is None else cluster.id
 
     def members(self) -> Sequence[Member]:
         return self._all(to_member, st.MEMBERS)
@@ -123,6 +129,12 @@ class SqliteView:
 
     def reservation_by_id(self, reservation_id: int) -> Reservation | None:
         return self._one(to_reservation, st.RESERVATION_BY_ID, reservation_id)
+
+    def reservations_named(self, prefix: str) -> Sequence[Reservation]:
+        return self._all(to_reservation, st.RESERVATIONS_NAMED, prefix, _behind(prefix))
+
+    def cooling_named(self, prefix: str) -> Sequence[Cooling]:
+        return self._all(to_cooling, st.COOLING_NAMED, prefix, _behind(prefix))
 
     def attachment_by_id(self, attachment_id: int) -> Attachment | None:
         return self._one(to_attachment, st.ATTACHMENT_BY_ID, attachment_id)
@@ -208,6 +220,15 @@ class SqliteView:
     def token(self, token_id: str) -> Token | None:
         return self._one(to_token, st.TOKEN, token_id)
 
+    def token_of_digest(self, digest: bytes) -> Token | None:
+        return self._one(to_token, st.TOKEN_OF_DIGEST, digest)
+
+    def tokens_of_node(self, node: str) -> Sequence[Token]:
+        return self._all(to_token, st.TOKENS_OF_NODE, node)
+
+    def ended_tokens(self, until_ms: int, limit: int) -> Sequence[Token]:
+        return self._all(to_token, st.ENDED_TOKENS, until_ms, limit)
+
     def due_holds(self, now_log_ms: int, limit: int) -> Sequence[Attachment]:
         return self._all(to_attachment, st.DUE_HOLDS, now_log_ms, limit)
 
@@ -236,3 +257,8 @@ class SqliteView:
 
     def _all(self, make: Callable[[Row], T], statement: str, *key: Any) -> list[T]:
         return [make(row) for row in self._ask(statement, key)]
+
+
+def _behind(prefix: str) -> str:
+    """The first text in the order of bytes that is behind all that begin with an ASCII text."""
+    return prefix[:-1] + chr(ord(prefix[-1]) + 1)

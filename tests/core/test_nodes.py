@@ -62,6 +62,20 @@ def test_containers_without_pod_data_are_named_after_the_new_name(
     assert granted(world.add(f"{cluster}_/n9/c1", "c1", node=to)) == "192.0.2.1"
 
 
+def test_what_is_held_for_a_container_or_cools_after_it_goes_along_with_its_node(world: World) -> None:
+    world.pool("sticky", "198.51.100.0/29", hold_s=-1)
+    world.pool("cools", "203.0.113.0/29", cooldown_s=60)
+    for pool in ("sticky", "cools"):
+        world.add("_/n1/c1", "c1", pools=pool, at=10)
+        world.add("_/n10/c1", "c1", node="n10", pools=pool)
+        world.delete("c1", at=20)
+        world.delete("c1", node="n10")
+    assert rename(world, "n1", "n9") == Done()
+    assert sorted(world.holders("sticky").values()) == ["_/n10/c1 eth0", "_/n9/c1 eth0"]
+    for pool, address in (("sticky", "198.51.100.1"), ("cools", "203.0.113.1")):
+        assert granted(world.add("_/n9/c1", "c1", node="n9", pools=pool, at=30)) == address
+
+
 def test_a_name_that_is_taken_or_unknown_is_refused(world: World) -> None:
     world.add("t/a", "c1", node="n1")
     world.add("t/b", "c2", node="n2")

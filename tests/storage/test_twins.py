@@ -95,6 +95,9 @@ def same_answers(view: View, memory: View) -> None:
         assert view.boots(node) == memory.boots(node)
         assert view.node(node) == memory.node(node)
         assert list(view.tombstones_of_node(node)) == list(memory.tombstones_of_node(node))
+    for prefix in ("_/n1/", "_/n4/", "t/"):
+        assert view.reservations_named(prefix) == memory.reservations_named(prefix)
+        assert view.cooling_named(prefix) == memory.cooling_named(prefix)
     for container in ("c1", "c2", "c3", "c9"):
         assert view.attachments_of_container(container, "eth0") == memory.attachments_of_container(container, "eth0")
     assert list(view.known_nodes()) == list(memory.known_nodes())
