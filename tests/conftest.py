@@ -108,12 +108,18 @@ def without_podman() -> Reason:
     return without_hosts() if shutil.which("podman") else "needs podman"
 
 
+def without_chromium() -> Reason:
+    """Why no page can be looked at here; None: it can."""
+    return None if shutil.which("chromium") else "needs chromium"
+
+
 NEEDS: dict[str, tuple[str, Callable[[], Reason]]] = {
     "needs_root": ("needs root and network namespaces", without_namespaces),
     "needs_disks": ("needs root and loop devices", without_disks),
     "needs_mounts": ("needs root, namespaces and overlay mounts", without_mounts),
     "needs_strace": ("needs strace", without_strace),
     "needs_containerd": ("needs root and containerd", without_containerd),
+    "needs_chromium": ("needs chromium", without_chromium),
     "needs_podman": ("needs root and podman", without_podman),
     "needs_plugins": ("needs the reference CNI plugins", without_plugins),
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import msgspec
 from aiohttp import web
 from aiohttp.typedefs import Handler as WebHandler
@@ -14,10 +16,14 @@ from ipamd.api.cni import cni_endpoint, refuse_unknown
 from ipamd.api.endpoint import endpoint, headers_of
 from ipamd.api.exchange import Exchange, Reply, Route
 from ipamd.api.front import Front
+from ipamd.api.gate import Gate
 from ipamd.api.handlers.cni import server_call
+from ipamd.api.hosts import only_own_hosts
 from ipamd.api.intake import FRONT, request_id_of
 from ipamd.api.internal import add_routes
+from ipamd.api.limits import Rates
 from ipamd.api.openapi import document
+from ipamd.api.page import add_page
 from ipamd.api.problems import failure_of, respond
 from ipamd.api.routes import ROUTES
 from ipamd.cni.call import VERBS
@@ -27,20 +33,31 @@ from ipamd.service.inside import Inside
 __all__ = ["Access", "build"]
 
 
-def build(services: Services, access: Access, inside: Inside | None = None) -> web.Application:
+def build(
+    services: Services,
+    access: Access,
+    inside: Inside | None = None,
+    rates: Rates | None = None,
+    *,
+    hosts: Collection[str] = (),
+) -> web.Application:
     """The application for one kind of listener. Serve it with `ipamd.api.server.Listener`.
 
-    With `inside` the other members are served too.
+    With `inside` the other members are served too. `rates` None: those of a real server. `hosts`: its own names,
+    where it asks for no tokens.
     """
-    app = framed(services)
+    app, gate = framed(services), Gate(services, access, rates)
+    if access is Access.OPEN:
+        app.middlewares.append(only_own_hosts(services, hosts))
     for verb in VERBS:
-        app.router.add_post(f"{CNI}/{verb}", cni_endpoint(services, verb, server_call(services, access, verb)))
+        app.router.add_post(f"{CNI}/{verb}", cni_endpoint(services, verb, server_call(services, gate, verb)))
     for route in (*ROUTES, _openapi_route()):
-        handler = endpoint(services, access, route)
+        handler = endpoint(services, gate, route)
         if route.method == "GET":
             app.router.add_get(route.path, handler)
         else:
             app.router.add_route(route.method, route.path, handler)
+    add_page(app)
     if inside is not None:
         add_routes(app, services, inside)
     return app
@@ -48,9 +65,24 @@ def build(services: Services, access: Access, inside: Inside | None = None) -> w
 
 def framed(front: Front) -> web.Application:
     """An application without routes, in which every error has the one shape."""
-    app = web.Application(middlewares=[_guard(front)], client_max_size=MAX_BODY_BYTES)
+    app = web.Application(middlewares=[_counted(front), _guard(front)], client_max_size=MAX_BODY_BYTES)
     app[FRONT] = front
     return app
+
+
+def _counted(front: Front) -> Middleware:
+    """Counts the answers; those to CNI calls are counted as such."""
+
+    @web.middleware
+    async def counted(request: web.Request, handler: WebHandler) -> web.StreamResponse:
+        response = await handler(request)
+        if not request.path.startswith(CNI):
+            resource = request.match_info.route.resource
+            path = None if resource is None else resource.canonical
+            front.answers.note(request.method, path, response.status)
+        return response
+
+    return counted
 
 
 def _guard(front: Front) -> Middleware:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import AsyncExitStack
+from urllib.parse import urlsplit
 
-from ipamd import sockets
+from ipamd import sockets, system
 from ipamd.api.app import Access, build
 from ipamd.api.server import Listener
 from ipamd.service import Services
 from ipamd.serving.own import Own
-from ipamd.settings import Endpoint
+from ipamd.settings import Config, Endpoint
 
 logger = logging.getLogger("ipamd")
 
@@ -30,7 +31,7 @@ async def listen(own: Own, services: Services, stack: AsyncExitStack) -> Endpoin
     tls = None if own.tls is None else own.tls.open_server
     listeners = [
         Listener(build(services, Access.SOCKET), unix),
-        Listener(build(services, access, services.inside), tcp, tls=tls),
+        Listener(build(services, access, services.inside, hosts=_own_names(config)), tcp, tls=tls),
     ]
 
     async def stop() -> None:
@@ -40,3 +41,9 @@ async def listen(own: Own, services: Services, stack: AsyncExitStack) -> Endpoin
     for listener in listeners:
         await listener.start()
     return Endpoint(*tcp.getsockname()[:2])
+
+
+def _own_names(config: Config) -> set[str]:
+    """Under which names this server is known."""
+    told = urlsplit(config.advertise_url).hostname
+    return {name for name in (told, config.listen.host, system.host().name) if name}

@@ -56,6 +56,7 @@ def test_the_wheel_holds_the_server_the_command_line_and_the_plugin(wheel: Path)
     names = names_in(wheel)
     assert {"ipamd/main.py", "ipamd/core/decide.py", "ipamctl/main.py", "ipamd_cni.py"} <= names
     assert "ipamctl/cni/ipamd_cni.c" in names
+    assert {"ipamd/web/index.html", "ipamd/web/app.js", "ipamd/web/style.css"} <= set(names)
     assert "ipamd/migrations/env.py" in names
     assert any(name.startswith("ipamd/migrations/versions/0001") for name in names)
 

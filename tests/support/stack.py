@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from io import BytesIO
@@ -119,8 +119,10 @@ def conf(pool: Any = "p", version: Any = "1.1.0", network: Any = "net", **more: 
 
 
 @asynccontextmanager
-async def running(directory: Path, limits: Limits | None = None) -> AsyncIterator[Stack]:
-    """A founded cluster of one, serving."""
+async def running(
+    directory: Path, limits: Limits | None = None, *, hosts: Collection[str] = ()
+) -> AsyncIterator[Stack]:
+    """A founded cluster of one, serving; with `hosts`, its names, without tokens."""
     database = open_database(directory)
     state = SqliteState(database)
     node = RaftNode(
@@ -150,7 +152,7 @@ async def running(directory: Path, limits: Limits | None = None) -> AsyncIterato
     path = directory / "node.sock"
     listeners = [
         Listener(build(services, Access.SOCKET), listen_unix(path), limits),
-        Listener(build(services, Access.TOKENS), tcp, limits),
+        Listener(build(services, Access.OPEN if hosts else Access.TOKENS, hosts=hosts), tcp, limits),
     ]
     for listener in listeners:
         await listener.start()
