@@ -18,6 +18,7 @@ from ipamd.api.upstream import HttpTransport
 from ipamd.core.ports import Unavailable
 from ipamd.credentials import token_in, trust_in
 from ipamd.datadir import DataDirError
+from ipamd.metrics import AgentMetrics
 from ipamd.notify import notify
 from ipamd.service.hostfiles import HostFiles
 from ipamd.service.ports import Facts
@@ -71,6 +72,9 @@ async def attending(config: AgentConfig) -> AsyncIterator[RunningAgent]:
         )
         agent.spooling = Spooling(
             spool, agent.deliver, clock=clock, now=system.call_start, is_on=config.del_policy == "spool"
+        )
+        agent.exposition = AgentMetrics(
+            agent, __version__, servers=lambda: len(servers.order()), heard_s=lambda: upstream.heard_s
         )
         stack.push_async_callback(agent.spooling.stop)
         agent.spooling.start()

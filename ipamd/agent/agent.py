@@ -22,9 +22,10 @@ from ipamd.cni.resolv import dns_header, parse_resolv_conf
 from ipamd.core.names import with_cluster
 from ipamd.core.ports import Unavailable
 from ipamd.core.spooled import CARRIED, SpooledCall
+from ipamd.service.answers import Answers
 from ipamd.service.calls import Calls
 from ipamd.service.hostfiles import HostFiles
-from ipamd.service.ports import Clock, Facts, Random
+from ipamd.service.ports import Clock, Exposition, Facts, NoExposition, Random
 from ipamd.service.sandboxes import Sandboxes
 from ipamd.service.spooling import Faulty, Spooling, Undeliverable
 from ipamd.service.wire import Asked, Said
@@ -51,7 +52,8 @@ class Agent:
         files: HostFiles,
     ) -> None:
         self.upstream, self.facts, self.clock, self.random = upstream, facts, clock, random
-        self.calls = Calls()
+        self.calls, self.answers = Calls(), Answers()
+        self.exposition: Exposition = NoExposition()
         self.spooling: Spooling | None = None
         """Set before the socket opens; it delivers by `deliver`."""
 

@@ -23,6 +23,7 @@ from ipamd.cni.answer import read_error
 from ipamd.cni.call import VERBS, parse
 from ipamd.cni.errors import CniError
 from ipamd.errors import ApiError
+from ipamd.service.ports import EXPOSED, Exposition
 from ipamd.service.wire import Asked, Said
 
 _PASSED_ON: Final = ("Accept", "Content-Type", "Idempotency-Key")
@@ -36,6 +37,10 @@ class NodeAgent(Front, Protocol):
     @property
     def spooled(self) -> int:
         """How many DELs wait for the cluster."""
+
+    @property
+    def exposition(self) -> Exposition:
+        """Its metrics."""
 
     async def cni(
         self, verb: str, headers: Mapping[str, str], body: bytes, request_id: str, deadline_s: float
@@ -55,6 +60,7 @@ def build_agent(agent: NodeAgent) -> web.Application:
     for verb in VERBS:
         app.router.add_post(f"{PREFIX}/{verb}", cni_endpoint(agent, verb, _agent_call(agent, verb)))
     app.router.add_get("/livez", _live(agent))
+    app.router.add_get("/metrics", _metrics(agent))
     app.router.add_get("/v1/calls", _calls(agent))
     app.router.add_route("*", "/{path:.*}", _behind(agent))
     return app
@@ -101,6 +107,17 @@ def _calls(agent: NodeAgent) -> WebHandler:
             return _problem(agent, request, error)
 
     return calls
+
+
+def _metrics(agent: NodeAgent) -> WebHandler:
+    """The metrics of the agent."""
+
+    async def metrics(request: web.Request) -> web.StreamResponse:
+        headers = headers_of(agent, request_id_of(request.headers, agent.random))
+        body = await agent.exposition.exposed()
+        return web.Response(body=body, headers={**headers, "Content-Type": EXPOSED})
+
+    return metrics
 
 
 def _behind(agent: NodeAgent) -> WebHandler:

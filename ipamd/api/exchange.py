@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from ipamd.api.access import Caller, ForNodes, Least
 from ipamd.api.body import MAX_BODY_BYTES
@@ -30,6 +30,13 @@ class Exchange(Generic[B, Q]):
     path: Mapping[str, str]
     query: Q
     body: B
+
+
+class Text(NamedTuple):
+    """A body that is no JSON, with its media type."""
+
+    media_type: str
+    body: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +67,11 @@ class Route:
     status: int = 200
     codes: tuple[str, ...] = field(default=())
     most_bytes: int = MAX_BODY_BYTES
+    enrols: bool = False
+    """Whether it is what a token of the role `enrol` is for."""
+
+    gives_back: bool = False
+    """Whether it frees what a pod has: never too often, whoever asks."""
 
     @property
     def writes(self) -> bool:

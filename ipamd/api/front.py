@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from ipamd.service.answers import Answers
 from ipamd.service.calls import Calls
 from ipamd.service.ports import Clock, Facts, Random
 
@@ -26,6 +27,10 @@ class Front(Protocol):
     @property
     def calls(self) -> Calls:
         """The last CNI calls."""
+
+    @property
+    def answers(self) -> Answers:
+        """How many requests were answered how."""
 
     def applied(self) -> int:
         """The log index that an answer of its own reflects."""

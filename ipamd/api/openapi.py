@@ -10,7 +10,7 @@ import msgspec
 
 import ipamd
 from ipamd.api.access import Least
-from ipamd.api.exchange import Route
+from ipamd.api.exchange import Route, Text
 from ipamd.api.problems import PROBLEM
 from ipamd.api.schema.common import Problem
 from ipamd.errors import ERRORS
@@ -23,7 +23,7 @@ _ALWAYS = ("invalid_request", "unauthorized", "forbidden", "unavailable")
 def document(routes: Iterable[Route]) -> dict[str, Any]:
     """The document, OpenAPI 3.1."""
     rows = list(routes)
-    shapes = [shape for row in rows for shape in (row.body, row.query, row.answer) if shape is not None]
+    shapes = [shape for row in rows for shape in (row.body, row.query, row.answer) if shape not in (None, Text)]
     references, components = msgspec.json.schema_components([*shapes, Problem], ref_template=_TEMPLATE)
     found = dict(zip([*map(_name, shapes), _name(Problem)], references, strict=True))
     paths: dict[str, Any] = {}
@@ -84,6 +84,8 @@ def _header_parameters(row: Route) -> list[dict[str, Any]]:
 def _success(row: Route, found: dict[str, Any]) -> dict[str, Any]:
     if row.answer is None:
         return {"description": "Done"}
+    if row.answer is Text:
+        return {"description": "Done", "content": {"text/plain": {"schema": {"type": "string"}}}}
     return {"description": "Done", "content": _json(found[_name(row.answer)])}
 
 

@@ -215,7 +215,8 @@ class RaftNode:
             self._replica.intake.withdraw(waiter)
             raise
         else:
-            self.figures.answer_times.note(self._clock.monotonic_s() - waiter.told_s)
+            if item is not None:
+                self.figures.answer_times.note(self._clock.monotonic_s() - waiter.told_s)
             return settled
         finally:
             timer.cancel()

@@ -35,6 +35,15 @@ class Node(Value):
     conflicts: int = 0
     """How many of its living attachments had lost their addresses to others, as of its last report."""
 
+    @property
+    def state(self) -> str:
+        """What it is, in a word."""
+        if self.clash:
+            return "clash"
+        if self.reported_log_ms is None:
+            return "unknown"
+        return "alive" if self.lost_log_ms is None else "lost"
+
 
 class Sighting(Value):
     """What the last report of its node said of one binding. Void once the attachment has another generation."""

@@ -69,6 +69,10 @@ class Spool(Protocol):
         """How many calls wait."""
 
     @property
+    def refused(self) -> int:
+        """How many calls that nobody takes are kept for people."""
+
+    @property
     def oldest(self) -> int | None:
         """The number of the call to be delivered next; None: none waits."""
 

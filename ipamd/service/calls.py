@@ -1,10 +1,11 @@
-"""Owns the memory of the last CNI calls that this process answered, for people who look for what went wrong."""
+"""Owns the memory of the CNI calls that this process answered: the last ones, for people, and counts of all."""
 
 from __future__ import annotations
 
 from collections import deque
 from typing import NamedTuple
 
+from ipamd.core.figures import Histogram
 from ipamd.service.request import Page, page_of
 
 _KEPT = 1000
@@ -34,16 +35,31 @@ class NumberedCall(NamedTuple):
 
 
 class Calls:
-    """A ring of the last 1,000 calls."""
+    """A ring of the last 1,000 calls, and how many there were since the start."""
 
     def __init__(self) -> None:
         self._ring: deque[CallRecord] = deque(maxlen=_KEPT)
         self._noted = 0
+        self.by_code: dict[tuple[str, int], int] = {}
+        """How many, by verb and code."""
+
+        self.times: dict[str, Histogram] = {}
+        """How long they took, by verb."""
+
+        self.spooled = 0
+        """How many were put aside."""
 
     def note(self, record: CallRecord) -> None:
         """Remember a call; the oldest is forgotten."""
         self._ring.append(record)
         self._noted += 1
+        key = (record.verb, record.code)
+        self.by_code[key] = self.by_code.get(key, 0) + 1
+        times = self.times.get(record.verb)
+        if times is None:
+            times = self.times[record.verb] = Histogram()
+        times.note(record.took_ms / 1000)
+        self.spooled += record.spooled
 
     def page(self, before: int | None, limit: int) -> Page[NumberedCall]:
         """Up to `limit` of those that are remembered with numbers below `before` (None: of all), newest first."""

@@ -61,6 +61,11 @@ class Comparing(Background):
 
         self._said: str | None = None
 
+    @property
+    def differs(self) -> bool:
+        """Whether states were not all equal when they were compared last."""
+        return self._said is not None
+
     async def _run(self) -> None:
         pause_s = min(_LOOK_S, self._every_s / 4)
         while True:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from ipamd.core.entries import Item
 from ipamd.core.evidence import Look
@@ -114,6 +114,9 @@ class Glimpse(NamedTuple):
     digests: Mapping[int, str]
     """The digests of its state at a few log indexes."""
 
+    version: str = ""
+    """Of its program; empty: it does not say."""
+
 
 class Peers(Protocol):
     """The other members, as they are reached by this one. A member is addressed as the state has it."""
@@ -132,6 +135,25 @@ class Peers(Protocol):
 
     async def heartbeat(self, member: Member, node: str, timeout_s: float) -> None:
         """Tell a member that leads that a node was heard. Raises Unavailable."""
+
+
+EXPOSED: Final = "text/plain; version=0.0.4; charset=utf-8"
+"""The media type of what an Exposition exposes."""
+
+
+class Exposition(Protocol):
+    """What a monitoring system reads of this process."""
+
+    async def exposed(self) -> bytes:
+        """Its metrics, in Prometheus' text format."""
+
+
+class NoExposition:
+    """Of a process that nobody watches."""
+
+    async def exposed(self) -> bytes:
+        """Nothing."""
+        return b""
 
 
 class NoPeers:

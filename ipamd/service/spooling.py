@@ -74,6 +74,11 @@ class Spooling(Background):
         """How many calls wait."""
         return self._spool.length
 
+    @property
+    def refused(self) -> int:
+        """How many calls that nobody takes are kept for people."""
+        return self._spool.refused
+
     async def take(self, call: SpooledCall, attempt: Callable[[float], Awaitable[T]], deadline_s: float) -> T | None:
         """Have the cluster take a valid DEL; None: it is put aside. `attempt` is told until when it may try.
 

@@ -19,6 +19,7 @@ from ipamd.service.spooling import Spooling
 from ipamd.serving.member import inside_of
 from ipamd.serving.nodename import keeper_of_node_name
 from ipamd.serving.own import Ends, Own
+from ipamd.serving.watched import watched
 from ipamd.settings import Config
 from ipamd.spool import DirectorySpool
 
@@ -26,7 +27,7 @@ from ipamd.spool import DirectorySpool
 async def serve_use_cases(own: Own, node: RaftNode, ends: Ends, stack: AsyncExitStack) -> Services:
     """The use cases, started; `stack` stops them."""
     config, clock = own.config, system.SystemClock()
-    heartbeats = Heartbeats(clock)
+    heartbeats = Heartbeats(clock, config.heartbeat_every_s)
     inside = inside_of(own, node, heartbeats)
     routed = RoutedLog(node, own.peers, name=config.member_name, members=lambda: node.members, clock=clock)
     spool = DirectorySpool(config.spool_dir)
@@ -56,6 +57,7 @@ async def serve_use_cases(own: Own, node: RaftNode, ends: Ends, stack: AsyncExit
     await services.start()
     stack.push_async_callback(spooling.stop)
     spooling.start()
+    comparing = None
     if inside is not None:
         comparing = Comparing(
             routed,
@@ -68,7 +70,7 @@ async def serve_use_cases(own: Own, node: RaftNode, ends: Ends, stack: AsyncExit
         )
         stack.push_async_callback(comparing.stop)
         comparing.start()
-    return services
+    return watched(own, node, services, routed=routed, comparing=comparing, stack=stack)
 
 
 def reporting_of(config: Config, services: Services) -> Reporting:

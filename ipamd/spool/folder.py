@@ -54,8 +54,10 @@ class Folder:
         self.numbers = deque(numbers_of(names))
         """Of the calls that wait, in order."""
 
-        self._refused_numbers = deque(numbers_of(refused))
-        self._last = max([0, *self.numbers, *self._refused_numbers])
+        self.refused_numbers = deque(numbers_of(refused))
+        """Of those that nobody takes."""
+
+        self._last = max([0, *self.numbers, *self.refused_numbers])
 
     def close(self) -> None:
         """Let another process have it."""
@@ -110,9 +112,9 @@ class Folder:
                 (self.path / name_of(number)).replace(target)
         except OSError as error:
             raise SpoolError(f"a refused call cannot be put into {self.refused}: {_why(error)}") from error
-        self._refused_numbers.append(number)
-        while len(self._refused_numbers) > MOST_REFUSED:
-            oldest = self.refused / name_of(self._refused_numbers.popleft())
+        self.refused_numbers.append(number)
+        while len(self.refused_numbers) > MOST_REFUSED:
+            oldest = self.refused / name_of(self.refused_numbers.popleft())
             oldest.unlink(missing_ok=True)
             oldest.with_suffix(".why").unlink(missing_ok=True)
 

@@ -31,6 +31,11 @@ class DirectorySpool:
         return len(self._folder.numbers)
 
     @property
+    def refused(self) -> int:
+        """How many calls that nobody takes are kept for people."""
+        return len(self._folder.refused_numbers)
+
+    @property
     def oldest(self) -> int | None:
         """The number of the call to be delivered next; None: none waits."""
         return _at(self._folder.numbers, 0)

@@ -35,6 +35,7 @@ LAYERS = {
     "ipamd.storage": layer("ipamd.core", "sqlalchemy alembic", banned=CLOCKS),
     "ipamd.consensus": layer("ipamd.core", "pysyncobj msgspec", banned=CLOCKS),
     "ipamd.service": layer("ipamd.core ipamd.errors", banned=f"{CLOCKS} os socket subprocess"),
+    "ipamd.metrics": layer("ipamd.core ipamd.errors ipamd.service", "prometheus_client", banned=f"{CLOCKS} os socket"),
     "ipamd.spool": layer("ipamd.core", banned=CLOCKS),
     "ipamd.agent": layer("ipamd.core ipamd.errors ipamd.cni ipamd.service", "msgspec", banned=f"{CLOCKS} os socket"),
     "ipamd.api": layer(

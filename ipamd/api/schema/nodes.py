@@ -195,15 +195,6 @@ def show_silence(silence: MassSilence | None) -> SilenceShown | None:
     return None if silence is None else SilenceShown(since=when(silence.since_ms))
 
 
-def state_of(node: Node) -> str:
-    """What a node is, in a word."""
-    if node.clash:
-        return "clash"
-    if node.reported_log_ms is None:
-        return "unknown"
-    return "alive" if node.lost_log_ms is None else "lost"
-
-
 def _silent_s(node: Node, now_ms: int) -> int | None:
     return None if node.silent_since_ms is None else max(0, now_ms - node.silent_since_ms) // 1000
 
@@ -213,7 +204,7 @@ def show(row: NodeRow, now_ms: int) -> NodeShown:
     node = row.node
     return NodeShown(
         name=node.name,
-        state=state_of(node),
+        state=node.state,
         since=when(node.since_ms),
         boots=len(row.boots),
         bound=row.bound,
@@ -235,7 +226,7 @@ def show_detail(shown: ShownNode, now_ms: int) -> NodeDetailShown:
     node = shown.node
     return NodeDetailShown(
         name=node.name,
-        state=state_of(node),
+        state=node.state,
         since=when(node.since_ms),
         bound=len(shown.attachments),
         reported=maybe_when(node.reported_ms),
