@@ -12,6 +12,7 @@ from ipamd.consensus.node import RaftNode
 from ipamd.consensus.peers import Alone, Beginning, Gather, Join
 from ipamd.core.commands import encode_command
 from ipamd.core.entries import OP_BYTES, Item
+from ipamd.core.levels import LEVEL
 from ipamd.core.model import Member
 from ipamd.core.ports import State, Unavailable
 from ipamd.datadir import DataDirError, Identity, drop_admin_token
@@ -30,7 +31,8 @@ _LOOK_S = 0.05
 
 def own_member(config: Config, identity: Identity) -> Member:
     """How others are to know this member."""
-    return Member(identity.member_name, identity.member_id, str(config.advertise_raft), config.advertise_url)
+    where = (str(config.advertise_raft), config.advertise_url)
+    return Member(identity.member_name, identity.member_id, *where, level=LEVEL)
 
 
 async def beginning_of(config: Config, identity: Identity, state: State, peers: HttpPeers) -> Beginning:

@@ -19,6 +19,7 @@ from ipamd.api.intake import deadline_after_s, left_ms_of, read_body, request_id
 from ipamd.api.problems import failure_of, respond
 from ipamd.api.snapshots import send
 from ipamd.core.entries import Item
+from ipamd.core.levels import hindrance
 from ipamd.core.names import member_of
 from ipamd.core.ports import Unavailable
 from ipamd.errors import ApiError
@@ -81,6 +82,10 @@ async def _propose(inside: Inside, request: web.Request, left_s: float) -> web.S
 
 
 async def _proposed(inside: Inside, item: Item, left_s: float) -> Result:
+    """A member that is newer than this one, or has heard less of the others, may send what must not be proposed."""
+    hindered = hindrance(item.command, inside.members())
+    if hindered is not None:
+        return Unavailable(hindered, "none")
     try:
         return await inside.log.propose(item, left_s)
     except Unavailable as error:
@@ -112,7 +117,7 @@ async def _heartbeat(inside: Inside, request: web.Request, _left_s: float) -> we
 
 async def _member(inside: Inside, _request: web.Request, _left_s: float) -> web.StreamResponse:
     """Say who this member is, and how far it came."""
-    return web.Response(body=msgspec.json.encode(inside.glimpse()), content_type="application/json")
+    return web.Response(body=msgspec.json.encode(inside.glimpse()._asdict()), content_type="application/json")
 
 
 async def _snapshot(inside: Inside, request: web.Request, _left_s: float) -> web.StreamResponse:

@@ -46,12 +46,28 @@ class _ProblemSaid(msgspec.Struct):
     code: str = "internal"
 
 
+class _GlimpseSaid(msgspec.Struct):
+    """A Glimpse by the names of its fields: what a newer member says besides is left out."""
+
+    name: str
+    member_id: str
+    cluster_id: str | None
+    leader: str | None
+    term: int
+    applied: int
+    committed: int
+    certificate_days: int | None
+    digests: dict[int, str]
+    version: str = ""
+
+
 class _MemberSaid(msgspec.Struct):
     name: str
     member_id: str
     raft: str
     api: str
     voter: bool
+    level: int = 1
 
 
 class _ClusterSaid(msgspec.Struct):
@@ -107,7 +123,7 @@ class HttpPeers:
         """What a member says of itself. Raises Unavailable."""
         got = await self._ask(_Asked(member, "GET", "/member"), timeout_s)
         try:
-            return msgspec.json.decode(got.body, type=Glimpse)
+            return Glimpse(*msgspec.structs.astuple(msgspec.json.decode(got.body, type=_GlimpseSaid)))
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise Unavailable(f"{member.name} answered what this member cannot read: {error}", "none") from None
 
@@ -121,7 +137,7 @@ class HttpPeers:
 
         Raises Unavailable, ApiError where it is refused.
         """
-        body = {"name": own.name, "raft": own.raft, "api": own.api, "member_id": own.member_id}
+        body = {"name": own.name, "raft": own.raft, "api": own.api, "member_id": own.member_id, "level": own.level}
         got = await self._ask_api("POST", f"{url}/v1/cluster/members", token, timeout_s, msgspec.json.encode(body))
         return int(got.applied), _cluster(got)
 
@@ -226,5 +242,5 @@ def _cluster(got: _Got) -> Cluster:
         said = msgspec.json.decode(got.body, type=_ClusterSaid)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise Unavailable(f"what answers is no member that this program knows: {error}", "unknown") from None
-    members = (Member(one.name, one.member_id, one.raft, one.api, one.voter) for one in said.members)
+    members = (Member(*msgspec.structs.astuple(one)) for one in said.members)
     return Cluster(said.cluster_id, tuple(members))

@@ -298,7 +298,7 @@ ROUTES: tuple[Route, ...] = (
         body=_C.MemberBody,
         answer=_C.ClusterShown,
         status=201,
-        codes=("member_exists",),
+        codes=("member_exists", "old_member"),
     ),
     Route(
         "DELETE",

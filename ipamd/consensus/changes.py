@@ -24,7 +24,7 @@ from ipamd.core.ports import StateMachine
 RETRY_S = 0.2
 """How soon a change that found another under way may be asked for again."""
 
-_SYSTEM = Origin("system", "")
+_SYSTEM = Origin("system", "membership")
 
 
 class Changes:
@@ -84,4 +84,6 @@ class Changes:
             if not member.voter and self._engine.level(member.name):
                 return PromoteMember(_SYSTEM, member.name, member.member_id)
         hello = self._membership.unlike()
-        return None if hello is None else BindMember(_SYSTEM, hello.name, hello.member_id, hello.raft, hello.api)
+        if hello is None:
+            return None
+        return BindMember(_SYSTEM, hello.name, hello.member_id, hello.raft, hello.api, hello.level)

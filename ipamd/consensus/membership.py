@@ -12,8 +12,11 @@ from pathlib import Path
 from ipamd.consensus.files import Files
 from ipamd.consensus.peers import FORMAT, Alone, Beginning, Gather, Hello, Join, Refusal, Why
 from ipamd.consensus.roster import Roster, read_roster, write_roster
+from ipamd.core.levels import LEVEL
+from ipamd.core.members import too_old
 from ipamd.core.model import Member
 from ipamd.core.ports import StateMachine
+from ipamd.core.values import replace
 
 logger = logging.getLogger(__name__)
 
@@ -23,7 +26,7 @@ class Membership:
 
     def __init__(self, me: Member, beginning: Beginning, machine: StateMachine, directory: Path, files: Files) -> None:
         """Raises StartRefused, JournalFull, JournalFailed, OSError."""
-        self.me = me
+        self.me = replace(me, level=LEVEL)
         self.removed: str | None = None
         """That this member was removed, as a sentence."""
 
@@ -135,7 +138,8 @@ class Membership:
         me, machine = self.me, self._machine
         told = {hello.name: hello.raft for hello in self._hellos.values()}
         others = tuple((one.name, told.get(one.name, one.raft)) for one in self.reached if one.name != me.name)
-        return Hello(FORMAT, me.name, me.member_id, machine.cluster_id, machine.applied[0], me.raft, me.api, others)
+        position = (machine.cluster_id, machine.applied[0])
+        return Hello(FORMAT, me.name, me.member_id, *position, me.raft, me.api, others, LEVEL)
 
     def greet(self, hello: Hello) -> Refusal | None:
         """Why who says this is not let in; None: it is."""
@@ -145,6 +149,8 @@ class Membership:
             return self._refusal(
                 Why.FORMAT, f"{self.me.name} speaks format {FORMAT}, {hello.name} format {hello.format}"
             )
+        if hello.level < self._machine.level:
+            return self._refusal(Why.OLD, too_old(hello.name))
         if mine is not None and hello.cluster_id not in (None, mine):
             return self._refusal(Why.CLUSTER, f"{hello.name} belongs to another cluster than {self.me.name}")
         if hello.name != self.me.name and self._is_guest(hello):
@@ -183,14 +189,15 @@ class Membership:
             )
 
     def unlike(self) -> Hello | None:
-        """A member that says of itself what the state does not know: another address, or its id."""
+        """A member that says of itself what the state does not know: another address or level, or its id."""
         mine = [self.hello()] if self.me.member_id else []
         kept = {member.name: member for member in self._machine.members}
         for hello in (*mine, *self._hellos.values()):
             member = kept.get(hello.name)
             if member is None or member.member_id not in ("", hello.member_id):
                 continue
-            if (member.member_id, member.raft, member.api) != (hello.member_id, hello.raft, hello.api):
+            said = (hello.member_id, hello.raft, hello.api, hello.level)
+            if (member.member_id, member.raft, member.api, member.level) != said:
                 return hello
         return None
 
@@ -208,9 +215,10 @@ class Membership:
 
     def _form(self) -> Roster:
         """The first members: as they are listed, with the ids that they told."""
-        ids = {name: hello.member_id for name, hello in self._hellos.items()} | {self.me.name: self.me.member_id}
-        listed = [self._listed[name] for name in sorted(self._listed)]
-        members = [Member(one.name, ids.get(one.name, ""), one.raft, one.api) for one in listed]
+        said = {name: (hello.member_id, hello.level) for name, hello in self._hellos.items()}
+        said[self.me.name] = (self.me.member_id, LEVEL)
+        listed = [(self._listed[name], *said.get(name, ("", 1))) for name in sorted(self._listed)]
+        members = [Member(one.name, id_, one.raft, one.api, level=level) for one, id_, level in listed]
         logger.info("the first members of the cluster are %s", ", ".join(member.name for member in members))
         return self._keep(Roster(tuple(members)))
 

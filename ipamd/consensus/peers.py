@@ -11,6 +11,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from msgspec import Struct
+
 from ipamd.consensus.figures import Figures
 from ipamd.core.model import Member
 
@@ -21,8 +23,8 @@ Message = dict[str, Any]
 """A message of Raft, as pysyncobj has it."""
 
 
-class Hello(NamedTuple):
-    """What a member says first on a connection."""
+class Hello(Struct, frozen=True):
+    """What a member says first on a connection. Fields that are not known here are left out: a newer one says more."""
 
     format: int
     name: str
@@ -36,6 +38,9 @@ class Hello(NamedTuple):
     others: tuple[tuple[str, str], ...] = ()
     """Where it reaches the others, by name: two members that both moved find each other through a third."""
 
+    level: int = 1
+    """What its program knows of the log (core.levels)."""
+
 
 class Why(StrEnum):
     """Why a member is not let in."""
@@ -45,6 +50,9 @@ class Why(StrEnum):
     NOT_A_MEMBER = "not_a_member"
     LOST_DATA = "lost_data"
     """The name is known with another id: its data directory was lost, or it is somebody else's."""
+
+    OLD = "old"
+    """Its program cannot read the log."""
 
 
 class Refusal(NamedTuple):

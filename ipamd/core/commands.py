@@ -245,13 +245,14 @@ class RemoveMember(Value):
 
 
 class BindMember(Value):
-    """Keep where a member is reached now, and its id if none is known yet."""
+    """Keep where a member is reached now, its program's level, and its id if none is known yet."""
 
     origin: Origin
     name: str
     member_id: str
     raft: str
     api: str
+    level: int = 1
 
 
 class TakeDigest(Value):

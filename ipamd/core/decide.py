@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ipamd.core import admin, claim, lost, members, nodes, pools, release, reports, staging
+from ipamd.core import admin, claim, levels, lost, members, nodes, pools, release, reports, staging
 from ipamd.core.add import add
 from ipamd.core.boots import suspect_older
 from ipamd.core.changes import Change
@@ -61,7 +61,7 @@ SYSTEM = Origin("system", "")
 class Decision(Value):
     """What a command answers and what it wants written, in order.
 
-    Refused: nothing, but for what was found out on the way and is told (a contested takeover).
+    Refused: nothing, but for what was found out on the way and is told (a contested takeover), and a higher level.
     """
 
     outcome: Outcome
@@ -106,11 +106,11 @@ _DECIDERS: Mapping[type[Command], Callable[[Draft, Any], Outcome]] = {
 def decide(view: View, command: Command, stamp: Stamp) -> Decision:
     """What a command does to the state that a view shows."""
     draft = Draft(view, stamp, command.origin)
-    outcome = _DECIDERS[type(command)](draft, command)
+    outcome, raised = _DECIDERS[type(command)](draft, command), levels.raised(view, command)
     if isinstance(outcome, Refused) and not draft.stands:
-        return Decision(outcome, (), view.last_id, view.last_event)
+        return Decision(outcome, raised, view.last_id, view.last_event)
     suspect_older(draft)
-    return Decision(outcome, tuple(draft.changes), draft.last_id, draft.last_event)
+    return Decision(outcome, (*draft.changes, *raised), draft.last_id, draft.last_event)
 
 
 def expire(view: View, stamp: Stamp, limit: int = EXPIRE_LIMIT) -> Decision:

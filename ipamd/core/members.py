@@ -12,6 +12,9 @@ from ipamd.core.values import replace
 def add_member(draft: Draft, command: AddMember) -> Outcome:
     """Take a member in, without a vote. Who asks again under the same id is in already."""
     new = replace(command.member, voter=False)
+    cluster = draft.view.cluster()
+    if cluster is not None and new.level < cluster.level and new.member_id:
+        return Refused(Code.OLD_MEMBER, too_old(new.name))
     there = {member.name: member for member in draft.view.members()}
     old = there.get(new.name)
     if old is not None and old.member_id in ("", new.member_id):
@@ -60,7 +63,7 @@ def bind_member(draft: Draft, command: BindMember) -> Outcome:
         return _unknown(command.name)
     if old.member_id not in ("", command.member_id):
         return Refused(Code.MEMBER_EXISTS, f"{old.name} is a member with another id")
-    return _move(draft, old, Member(old.name, command.member_id, command.raft, command.api))
+    return _move(draft, old, Member(old.name, command.member_id, command.raft, command.api, level=command.level))
 
 
 def _move(draft: Draft, old: Member, new: Member) -> Outcome:
@@ -69,6 +72,11 @@ def _move(draft: Draft, old: Member, new: Member) -> Outcome:
         draft.put(moved)
         _tell(draft, EventKind.MEMBER_BOUND, moved)
     return Done()
+
+
+def too_old(name: str) -> str:
+    """Why a member of a lower level than the log's cannot be one."""
+    return f"{name} runs an older version of ipamd than its cluster has come to need: install the newer one on it"
 
 
 def _find(draft: Draft, name: str) -> Member | None:
@@ -80,4 +88,5 @@ def _unknown(name: str) -> Refused:
 
 
 def _tell(draft: Draft, kind: EventKind, member: Member) -> None:
-    draft.event(kind, detail=f"{member.name} {member.member_id} raft {member.raft} api {member.api}")
+    where = f"raft {member.raft} api {member.api}"
+    draft.event(kind, detail=f"{member.name} {member.member_id} {where} level {member.level}")

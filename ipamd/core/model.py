@@ -336,6 +336,8 @@ class Member(Value):
     raft: str
     api: str
     voter: bool = True
+    level: int = 1
+    """What its program knows of the log (core.levels), as far as it has said."""
 
 
 class Cluster(Value):
@@ -343,3 +345,5 @@ class Cluster(Value):
 
     id: str
     founded_ms: int
+    level: int = 1
+    """The highest level of a command in its log (core.levels): every member's program is of that one or above."""

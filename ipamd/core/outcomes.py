@@ -34,6 +34,7 @@ class Code(StrEnum):
     IDEMPOTENCY_CONFLICT = "idempotency_conflict"
     MEMBER_EXISTS = "member_exists"
     LAST_MEMBER = "last_member"
+    OLD_MEMBER = "old_member"
 
 
 class Stranded(Value):

@@ -46,6 +46,9 @@ class Inside:
     heard: Callable[[str], None] = _nobody_counts
     """A node was heard by another member, and this one leads."""
 
+    version: str = ""
+    """Of this program."""
+
     insecure: bool = False
     """Members have no certificates; they are believed on loopback."""
 
@@ -62,6 +65,7 @@ class Inside:
             status.committed,
             self.certificate_days(),
             self.digests(),
+            self.version,
         )
 
     def knows(self, name: str) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 from ipamd.core.entries import Item
+from ipamd.core.levels import hindrance
 from ipamd.core.model import Member
 from ipamd.core.ports import Answer, Log, LogStatus, Unavailable
 from ipamd.service.ports import Clock, Peers
@@ -49,8 +50,9 @@ class RoutedLog:
 
     async def propose(self, item: Item, timeout_s: float) -> Answer:
         """Put a command into the log, wherever its leader is, and wait for its outcome. Raises Unavailable."""
-        if self.halted is not None:
-            raise Unavailable(self.halted, "none")
+        hindered = self.halted or hindrance(item.command, self._members())
+        if hindered is not None:
+            raise Unavailable(hindered, "none")
 
         async def ask(member: Member | None, left_s: float) -> Answer:
             if member is None:

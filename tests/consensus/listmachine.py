@@ -41,6 +41,7 @@ class ListMachine:
         self.durable = 1
         self.calls = 0
         self.cluster_id: str | None = None
+        self.level = 1
         self._members: tuple[Member, ...] = ()
 
     @property

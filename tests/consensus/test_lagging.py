@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from ipamd.consensus.peers import Join, Why
 from ipamd.core.commands import AddMember, Found, RemoveMember
 from ipamd.core.model import Settings
@@ -66,7 +68,7 @@ async def test_who_lags_since_the_founding_follows_one_that_was_taken_in_under_a
     refused = net["c"].greet(stranger)
     assert refused is not None
     assert refused.why is Why.LOST_DATA
-    refused = net["c"].greet(stranger._replace(name="z"))
+    refused = net["c"].greet(replace(stranger, name="z"))
     assert refused is not None
     net.apart.clear()
     net.run(2)
@@ -83,10 +85,10 @@ async def test_a_member_that_lost_its_data_and_was_taken_in_anew_leads_who_knows
     net.apart.clear()
     net.connect_all()
     net.run(0.1)
-    refusal = net["c"].greet(net["a"].hello()._replace(name="b", member_id="id-new", applied=1))
+    refusal = net["c"].greet(replace(net["a"].hello(), name="b", member_id="id-new", applied=1))
     assert refusal is not None
-    assert net["c"].greet(net["a"].hello()._replace(name="b", member_id="id-new", applied=10**6)) is None
-    assert net["c"].greet(net["a"].hello()._replace(name="c", applied=10**6)) is not None
+    assert net["c"].greet(replace(net["a"].hello(), name="b", member_id="id-new", applied=10**6)) is None
+    assert net["c"].greet(replace(net["a"].hello(), name="c", applied=10**6)) is not None
 
 
 async def test_who_does_not_know_yet_that_it_has_a_vote_is_told_by_who_asks_for_it() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from ipamd.consensus.peers import Gather, Join, Why
 from ipamd.core.commands import AddMember, BindMember, Found, Origin, PromoteMember, RemoveMember
 from ipamd.core.model import Member, Settings
@@ -135,7 +137,7 @@ async def test_a_member_that_was_away_learns_it_from_who_refuses_it() -> None:
 async def test_a_guest_may_lead_and_ask_for_votes_and_nothing_else() -> None:
     net = await founded("abc")
     applied, term = net["c"].status.applied, net["c"].status.term
-    guest = net["a"].hello()._replace(name="z", member_id="id-z", applied=applied + 1)
+    guest = replace(net["a"].hello(), name="z", member_id="id-z", applied=applied + 1)
     assert net["c"].greet(guest) is None
     net["c"].connected(guest)
     assert net["c"].member("z") == Member("z", "id-z", guest.raft, guest.api, voter=False)
@@ -290,13 +292,13 @@ async def test_an_empty_journal_votes_for_nobody_who_has_history_unless_it_is_kn
 
 async def test_a_member_of_another_cluster_is_not_let_in() -> None:
     net = await founded("abc")
-    other = net["a"].hello()._replace(name="b", member_id="id-b", cluster_id="cluster-2")
+    other = replace(net["a"].hello(), name="b", member_id="id-b", cluster_id="cluster-2")
     refusal = net["a"].greet(other)
     assert refusal is not None
     assert (refusal.why, refusal.sentence) == (Why.CLUSTER, "b belongs to another cluster than a")
-    assert (net["a"].greet(other._replace(format=2, cluster_id=None)) or refusal).why is Why.FORMAT
-    assert (net["a"].greet(other._replace(name="a", cluster_id=None)) or refusal).why is Why.NOT_A_MEMBER
-    assert net["a"].greet(other._replace(cluster_id="cluster-1")) is None
+    assert (net["a"].greet(replace(other, format=2, cluster_id=None)) or refusal).why is Why.FORMAT
+    assert (net["a"].greet(replace(other, name="a", cluster_id=None)) or refusal).why is Why.NOT_A_MEMBER
+    assert net["a"].greet(replace(other, cluster_id="cluster-1")) is None
 
 
 async def test_changes_that_say_nothing_new_leave_the_members_alone() -> None:

@@ -200,7 +200,7 @@ async def test_five_hundred_silent_connections_keep_nobody_out(plain: Lab) -> No
         (hello("z"), Why.NOT_A_MEMBER),
         (hello("b", "another-id"), Why.LOST_DATA),
         (hello("b", cluster_id="cluster-2"), Why.CLUSTER),
-        (hello("b")._replace(format=2), Why.FORMAT),
+        (msgspec.structs.replace(hello("b"), format=2), Why.FORMAT),
         (hello("a"), Why.NOT_A_MEMBER),
     ],
 )

@@ -7,7 +7,10 @@ from typing import Any
 
 from ipamctl.render import columns, fields
 
-_NAMES = ("name", "voter", "reachable", "index", "lag", "certificate_days", "digest", "raft", "api", "member_id")
+_NAMES = (
+    *("name", "voter", "reachable", "index", "lag", "version", "level"),
+    *("certificate_days", "digest", "raft", "api", "member_id"),
+)
 _DIGEST_CHARACTERS = 12
 
 

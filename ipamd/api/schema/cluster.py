@@ -14,6 +14,7 @@ from ipamd.errors import ApiError
 from ipamd.service.cluster import ShownCluster, ShownMember
 
 MAX_TEXT = 300
+MAX_LEVEL = 10_000
 
 
 class MemberBody(Given):
@@ -23,6 +24,7 @@ class MemberBody(Given):
     raft: str
     api: str
     member_id: str = ""
+    level: int = 1
 
     def member(self) -> Member:
         """The member. Raises ApiError."""
@@ -36,7 +38,9 @@ class MemberBody(Given):
             raise ApiError("invalid_request", f"api {self.api[:64]!r} is not a URL of the form https://HOST:PORT")
         if self.member_id and not re.fullmatch(r"[0-9a-f]{32}", self.member_id):
             raise ApiError("invalid_request", f"member_id {self.member_id[:64]!r} is not 32 hex digits")
-        return Member(self.name, self.member_id, self.raft, self.api, voter=False)
+        if not 1 <= self.level <= MAX_LEVEL:
+            raise ApiError("invalid_request", f"level is not a number from 1 to {MAX_LEVEL}")
+        return Member(self.name, self.member_id, self.raft, self.api, voter=False, level=self.level)
 
 
 class LeaderBody(Given):
@@ -48,7 +52,7 @@ class LeaderBody(Given):
 class MemberShown(Shown):
     """A Raft member. What is not known of it, because it does not answer, is null.
 
-    `digest` is that of its state at `digest_index`; the digests of all members at one index are equal.
+    `level` is what its program knows of the log, `version` the program's own. `digest` is that of its state at `digest_index`; the digests of all members at one index are equal.
     """
 
     name: str
@@ -56,6 +60,8 @@ class MemberShown(Shown):
     raft: str
     api: str
     voter: bool
+    level: int
+    version: str | None
     reachable: bool | None
     index: int | None
     lag: int | None
@@ -98,6 +104,8 @@ def _show(one: ShownMember, shown: ShownCluster, *, is_self: bool) -> MemberShow
         raft=member.raft,
         api=member.api,
         voter=member.voter,
+        level=member.level,
+        version=glimpse.version or None if glimpse is not None else None,
         reachable=glimpse is not None or is_self,
         index=index,
         lag=None if index is None else max(0, shown.committed - index),
