@@ -21,10 +21,11 @@ MASS_SHARE = 4
 
 
 def lose_nodes(draft: Draft, command: LoseNodes) -> Outcome:
-    """Count those of the nodes as lost that the log has not heard of for long enough either."""
+    """Count those of the nodes as lost that the log has not heard of for long enough either.
+
+    Without any it only tells who is silent by now: maybe so many that those who were lost before are not reclaimed.
+    """
     lost = [node for silent in command.silent if (node := draft.view.node(silent.node)) and _may_be_lost(draft, node)]
-    if not lost:
-        return Done()
     since_ms = {silent.node: silent.since_ms for silent in command.silent}
     for node in lost:
         draft.put_node(replace(node, lost_log_ms=draft.stamp.log_ms, silent_since_ms=since_ms[node.name]))
@@ -90,14 +91,14 @@ def _look_for_mass_silence(draft: Draft, lost: set[str], doubtful: set[str]) -> 
     if silence is not None:
         since_log_ms = max(since_log_ms, silence.since_log_ms)
     holders = [node for node in draft.view.known_nodes() if node.reported_log_ms is not None and _holds(draft, node)]
-    silent = [
+    fallen = [
         node
         for node in holders
-        if node.name in lost
-        or (node.lost_log_ms is None and node.name in doubtful)
-        or (node.lost_log_ms is not None and node.lost_log_ms > since_log_ms)
+        if node.name in lost or (node.lost_log_ms is not None and node.lost_log_ms > since_log_ms)
     ]
-    if len(silent) > MASS_NODES and len(silent) * MASS_SHARE > len(holders):
+    falling = [node for node in holders if node.lost_log_ms is None and node.name in doubtful - lost]
+    silent = [*fallen, *falling]
+    if fallen and len(silent) > MASS_NODES and len(silent) * MASS_SHARE > len(holders):
         draft.put(MassSilence(stands=True, since_log_ms=draft.stamp.log_ms, since_ms=draft.stamp.wall_ms))
         draft.event(
             EventKind.MASS_SILENCE,

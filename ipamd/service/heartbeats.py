@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Final
 
 from ipamd.service.ports import Clock
+
+EVERY_S: Final = 10.0
 
 
 class Heartbeats:
     """The signs of life of nodes, on the monotonic clock. Used in one loop."""
 
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
+    def __init__(self, clock: Clock, every_s: float = EVERY_S) -> None:
+        """`every_s`: how often a node says that it is there."""
+        self._clock, self.every_s = clock, every_s
         self._heard_s: dict[str, float] = {}
 
     def note(self, node: str) -> None:

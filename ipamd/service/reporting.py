@@ -16,11 +16,11 @@ from ipamd.core.inventory import Inventory
 from ipamd.core.ports import Unavailable
 from ipamd.errors import ApiError
 from ipamd.service.background import Background
+from ipamd.service.heartbeats import EVERY_S as HEARTBEAT_EVERY_S
 from ipamd.service.nodes import Conflict
 from ipamd.service.ports import Clock
 from ipamd.service.sandboxes import Sandbox, Sandboxes
 
-HEARTBEAT_EVERY_S: Final = 10.0
 REPORT_EVERY_S: Final = 30.0
 AGAIN_S: Final = 2.0
 """How soon it is tried again where the cluster did not answer: a node that comes back says so at once."""

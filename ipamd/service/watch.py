@@ -1,7 +1,8 @@
 """Owns the leader's watch over the nodes: who is lost, who is back, and what is freed of the lost ones.
 
 Silence counts from the later of a node's last heartbeat and the moment this leader began to serve, and only while this
-process ran: a leader that was stopped knows nothing of what it missed.
+process ran: a leader that was stopped knows nothing of what it missed. Nor does one that has just begun: before it
+frees anything of a lost node, that node has had the time to say that it is back.
 """
 
 from __future__ import annotations
@@ -29,8 +30,9 @@ EVERY_S = 1.0
 GAP_S = 5.0
 """If the last look is longer ago, this process stood still, and begins to count anew."""
 
-DOUBT_S = 30.0
-"""Three heartbeats: who has missed them may be falling silent together with those that count as lost."""
+DOUBT_BEATS = 3
+"""Who has missed so many heartbeats may be falling silent together with those that count as lost; who has missed fewer
+is not lost, however small `node_lost_s` is."""
 
 _PATIENCE_S = 5.0
 _WHO = "watch"
@@ -39,6 +41,11 @@ _WHO = "watch"
 class _Known(NamedTuple):
     lost_s: int
     nodes: Sequence[Node]
+
+    @property
+    def watched(self) -> Sequence[Node]:
+        """Those that are not lost."""
+        return [node for node in self.nodes if node.lost_log_ms is None]
 
 
 class Watch(Background):
@@ -73,12 +80,14 @@ class Watch(Background):
         known = (await self._reader.peek(_known, _PATIENCE_S)).value
         self._heartbeats.keep({node.name for node in known.nodes})
         lost = [node for node in known.nodes if node.lost_log_ms is not None]
-        back = [node.name for node in lost if self._is_heard(node, min(DOUBT_S, known.lost_s))]
+        back = [node.name for node in lost if self._is_heard(node)]
         await self._find(back)
         await self._lose(known)
+        if self._looked_s - self._began_s < self._doubt_s:
+            return
         for node in lost:
             if node.name not in back:
-                await self._reclaim(node.name)
+                await self._reclaim(known, node.name)
 
     def _serves(self) -> bool:
         """Whether this member leads; since when is kept."""
@@ -91,35 +100,43 @@ class Watch(Background):
             self._term, self._began_s = status.term, now_s
         return True
 
+    @property
+    def _doubt_s(self) -> float:
+        return DOUBT_BEATS * self._heartbeats.every_s
+
     def _silent_s(self, node: Node) -> float:
+        """As of the beginning of this look: if the process stood still since, that says nothing of the node."""
         heard_s = self._heartbeats.heard_s(node.name)
         since_s = self._began_s if heard_s is None else max(heard_s, self._began_s)
-        return self._clock.monotonic_s() - since_s
+        return self._looked_s - since_s
 
-    def _is_heard(self, node: Node, within_s: float) -> bool:
-        """Whether a node was heard lately, by this leader."""
+    def _is_heard(self, node: Node) -> bool:
+        """Whether a node was heard lately, by this leader, and since it was lost."""
         heard_s = self._heartbeats.heard_s(node.name)
-        return heard_s is not None and self._clock.monotonic_s() - heard_s < within_s
+        return heard_s is not None and self._looked_s - heard_s < self._doubt_s
 
     async def _find(self, names: Sequence[str]) -> None:
         if names:
             await self._proposer.carry_out(FindNodes(Origin("system", _WHO), tuple(names)), self._request(), Done)
 
     async def _lose(self, known: _Known) -> None:
-        watched = [node for node in known.nodes if node.lost_log_ms is None]
-        silent = [node for node in watched if self._silent_s(node) >= known.lost_s]
-        if not silent:
-            return
-        wall_ms = self._clock.wall_ms()
-        lost = tuple(SilentNode(node.name, wall_ms - round(self._silent_s(node) * 1000)) for node in silent)
-        doubtful = tuple(node.name for node in watched if self._silent_s(node) >= min(DOUBT_S, known.lost_s))
-        command = LoseNodes(Origin("system", _WHO), lost, doubtful)
-        await self._proposer.carry_out(command, self._request(), Done)
+        silent = [node for node in known.watched if self._silent_s(node) >= max(known.lost_s, self._doubt_s)]
+        if silent:
+            wall_ms = self._clock.wall_ms()
+            lost = tuple(SilentNode(node.name, wall_ms - round(self._silent_s(node) * 1000)) for node in silent)
+            await self._tell_silent(known, lost)
 
-    async def _reclaim(self, name: str) -> None:
+    async def _tell_silent(self, known: _Known, lost: tuple[SilentNode, ...] = ()) -> None:
+        doubtful = tuple(node.name for node in known.watched if self._silent_s(node) >= self._doubt_s)
+        if lost or doubtful:
+            command = LoseNodes(Origin("system", _WHO), lost, doubtful)
+            await self._proposer.carry_out(command, self._request(), Done)
+
+    async def _reclaim(self, known: _Known, name: str) -> None:
         now_log_ms = self._log.status().log_ms
         found = await self._reader.peek(lambda snapshot: _due(snapshot, name, now_log_ms), _PATIENCE_S)
         if found.value:
+            await self._tell_silent(known)  # others may have fallen silent since: then the log frees nothing
             await self._collection.reclaim_lost(name, found.value, self._request())
 
     def _request(self) -> Request:

@@ -189,6 +189,28 @@ def test_those_that_are_silent_and_not_lost_yet_count_with_them(world: World) ->
     assert world.state.mass_silence() is not None
 
 
+def test_those_that_fall_silent_before_the_first_are_reclaimed_count_with_them(world: World) -> None:
+    """Nobody else is lost yet when n1's time is over: the leader tells who is silent by now."""
+    world.wait(LOST_S)
+    world.lose("n1")
+    world.wait(60)
+    world.lose(doubtful=("n2",))
+    assert world.state.mass_silence() is None
+    world.lose(doubtful=("n2", "n3"))
+    assert world.state.mass_silence() is not None
+    assert freed(reclaim(world, "t/1")) == []
+
+
+def test_silence_alone_is_no_mass_while_nobody_is_lost_by_it(world: World) -> None:
+    world.lose(doubtful=("n1", "n2", "n3", "n4"))
+    assert world.state.mass_silence() is None
+    world.wait(LOST_S)
+    world.lose("n1")
+    world.wait(LOST_S)
+    world.lose(doubtful=("n2", "n3", "n4"))
+    assert world.state.mass_silence() is None, "n1 was lost longer ago"
+
+
 def test_a_mass_silence_stands_until_it_is_confirmed_even_if_all_come_back(world: World) -> None:
     world.wait(LOST_S)
     world.lose("n1", "n2", "n3")

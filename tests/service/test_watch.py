@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
@@ -154,12 +155,69 @@ async def test_a_node_that_is_heard_again_is_back(watched: Watched) -> None:
 
 async def test_a_node_that_is_lost_within_seconds_is_not_back_before_it_is_heard(watched: Watched) -> None:
     watched.world.settings(node_lost_s=3)
+    watched.heartbeats.every_s = 1
     await watched.pass_s(4, "n1", "n2", "n3", step_s=1)
     await watched.pass_s(20, "n1", "n2", step_s=1)
     assert watched.lost() == ["n3"]
     assert watched.proposed(FindNodes) == []
     await watched.pass_s(1, "n1", "n2", "n3", step_s=1)
     assert watched.lost() == []
+
+
+async def test_who_missed_fewer_than_three_heartbeats_is_not_lost(watched: Watched) -> None:
+    watched.world.settings(node_lost_s=1)
+    await watched.pass_s(30 - 2, step_s=2)
+    assert watched.lost() == []
+    await watched.pass_s(4, "n2", step_s=2)
+    assert watched.lost() == ["n1", "n3"]
+
+
+async def test_a_process_that_stands_still_in_the_middle_of_a_look_misses_nothing_of_the_nodes(
+    watched: Watched,
+) -> None:
+    await watched.pass_s(8, "n1", "n2", "n3")
+    peek = watched.reader.peek
+
+    async def stops(*args: Any) -> Any:
+        found = await peek(*args)
+        watched.clock.now_s += LOST_S + 60
+        watched.world.log_ms += (LOST_S + 60) * 1000
+        return found
+
+    watched.reader.peek = stops  # type: ignore[method-assign]
+    await watched.watch.look()
+    watched.reader.peek = peek  # type: ignore[method-assign]
+    await watched.watch.look()
+    assert watched.lost() == []
+
+
+@pytest.mark.parametrize("begins_anew", ["leader", "process"])
+async def test_who_begins_to_serve_gives_lost_nodes_time_to_say_that_they_are_back(
+    watched: Watched, begins_anew: str
+) -> None:
+    """The time of n1 is over in the very second in which a leader begins: it may have been asking for that long."""
+    await watched.pass_s(LOST_S + 56, "n2", "n3")
+    assert watched.lost() == ["n1"]
+    if begins_anew == "leader":
+        watched.log.now = watched.log.now._replace(term=2)
+    else:
+        watched.clock.now_s += 60
+        watched.world.log_ms += 60_000
+    await watched.pass_s(12, "n2", "n3")
+    assert len(watched.world.holders()) == 4
+    await watched.pass_s(8, "n1", "n2", "n3")
+    assert watched.lost() == []
+    await watched.pass_s(LOST_S, "n1", "n2", "n3")
+    assert len(watched.world.holders()) == 4
+
+
+async def test_others_that_fall_silent_before_the_first_is_reclaimed_save_it(watched: Watched) -> None:
+    await watched.pass_s(LOST_S + 8, "n2", "n3")
+    assert watched.lost() == ["n1"]
+    await watched.pass_s(80)
+    assert watched.lost() == ["n1"]
+    assert watched.world.state.mass_silence() is not None
+    assert len(watched.world.holders()) == 4
 
 
 async def test_all_silent_at_once_are_lost_and_nothing_is_reclaimed(watched: Watched) -> None:
