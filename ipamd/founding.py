@@ -8,6 +8,7 @@ from pathlib import Path
 from ipamd.core.commands import Found, Origin
 from ipamd.core.model import Member, Role, Token
 from ipamd.datadir import ADMIN_TOKEN_FILE, DataDirError, write_durably
+from ipamd.service.tokens import TTL_S
 from ipamd.settings import Config
 
 ID_BYTES = 16
@@ -24,7 +25,7 @@ def found_command(
     """
     admin = Token(random_bytes(8).hex(), ADMIN_NAME, Role.ADMIN, digest, wall_ms)
     origin = Origin("system", "found")
-    return Found(origin, random_bytes(ID_BYTES).hex(), config.first, members, admin)
+    return Found(origin, random_bytes(ID_BYTES).hex(), config.first, members, admin, TTL_S[Role.ADMIN])
 
 
 def admin_secret(data_dir: Path, new_secret: Callable[[], str]) -> str:

@@ -57,8 +57,10 @@ class Caller:
     local: bool = False
     """Came over the node socket: its namespaces are those of this host."""
 
-    def may(self, least: Least, nodes: ForNodes) -> bool:
-        """Whether the caller may use a route."""
+    def may(self, least: Least, nodes: ForNodes, *, enrols: bool = False) -> bool:
+        """Whether the caller may use a route. `enrols`: it is what a token of the role `enrol` is for."""
+        if enrols and self.role is Role.ENROL:
+            return True
         if self.role is Role.NODE:
             return least is Least.ANYBODY or nodes is not ForNodes.NO
         return _RANK.get(self.role, Least.ANYBODY) >= least
@@ -87,4 +89,5 @@ def identify(access: Access, authorization: str | None, tokens: Tokens) -> Calle
     token = tokens.bearer(secret.strip())
     if token is None:
         return None
+    tokens.used(token)
     return Caller(f"token:{token.name}", f"token:{token.id}", token.role, token.node)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from typing import Any
-from urllib.parse import urlsplit
 
 import msgspec
 from aiohttp import web
 from aiohttp.typedefs import Handler as WebHandler
 
-from ipamd.api.access import NOBODY, Access, Caller, ForNodes, Least, identify
+from ipamd.api.access import Caller
 from ipamd.api.body import MAX_BODY_BYTES, read_json, shaped
-from ipamd.api.exchange import Exchange, Reply, Route
+from ipamd.api.exchange import Exchange, Reply, Route, Text
 from ipamd.api.front import Front
+from ipamd.api.gate import Gate
 from ipamd.api.intake import SERVER, deadline_after_s, left_ms_of, read_body, request_id_of
 from ipamd.api.problems import failure_of, respond
 from ipamd.api.query import read_query
@@ -24,17 +24,16 @@ from ipamd.service.request import Key, Request
 JSON = "application/json; charset=utf-8"
 MAX_KEY = 128
 
-_MISSING = "this needs a token, and none was sent (Authorization: Bearer TOKEN; ipamctl and the plugin: token-file)"
-_UNKNOWN = "the token that was sent is unknown, revoked or expired"
 
-
-def endpoint(services: Services, access: Access, route: Route) -> WebHandler:
+def endpoint(services: Services, gate: Gate, route: Route) -> WebHandler:
     """The aiohttp handler of a route."""
 
     async def serve(request: web.Request) -> web.StreamResponse:
         request_id = request_id_of(request.headers, services.random)
         try:
-            caller = admit(services, access, request, route.least, route.nodes)
+            caller = await gate.admit(
+                request, route.least, route.nodes, gives_back=route.gives_back, enrols=route.enrols
+            )
             exchange = await _parse(services, route, request, caller, request_id)
             reply = await route.handler(exchange)
         except ConnectionError:
@@ -44,33 +43,6 @@ def endpoint(services: Services, access: Access, route: Route) -> WebHandler:
         return _render(reply, headers_of(services, request_id, reply.index, stale=exchange.request.stale))
 
     return serve
-
-
-def admit(services: Services, access: Access, request: web.Request, least: Least, nodes: ForNodes) -> Caller:
-    """Who asks, if they may. Raises ApiError."""
-    headers = request.headers
-    if access is not Access.SOCKET:
-        _refuse_foreign_pages(headers.get("Origin"), headers.get("Host"))
-    caller = identify(access, headers.get("Authorization"), services.tokens)
-    if caller is None:
-        if least is Least.ANYBODY:
-            return NOBODY
-        raise ApiError("unauthorized", _MISSING if headers.get("Authorization") is None else _UNKNOWN)
-    if not caller.may(least, nodes):
-        raise ApiError("forbidden", f"the role {caller.role} may not do this; it takes {least.name.lower()}")
-    return caller
-
-
-def _refuse_foreign_pages(origin: str | None, host: str | None) -> None:
-    """A browser names the page that sends a request: one of another site has no business here."""
-    if origin is None:
-        return
-    try:
-        is_own = urlsplit(origin).netloc == (host or "")
-    except ValueError:  # brackets without an IPv6 address between them
-        is_own = False
-    if not is_own:
-        raise ApiError("forbidden", "a page of another origin may not use this API")
 
 
 async def _parse(
@@ -126,5 +98,8 @@ def headers_of(front: Front, request_id: str, index: int | None = None, *, stale
 def _render(reply: Reply, headers: dict[str, str]) -> web.Response:
     if reply.value is None:
         return web.Response(status=reply.status, headers=headers)
+    if isinstance(reply.value, Text):
+        headers["Content-Type"] = reply.value.media_type
+        return web.Response(status=reply.status, body=reply.value.body, headers=headers)
     headers["Content-Type"] = JSON
     return web.Response(status=reply.status, body=msgspec.json.encode(reply.value), headers=headers)

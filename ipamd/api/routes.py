@@ -5,8 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from ipamd.api.access import ForNodes, Least
-from ipamd.api.exchange import Route
-from ipamd.api.handlers import addresses, admin, cluster, cni_test, events, imports, nodes, pools, reservations
+from ipamd.api.exchange import Route, Text
+from ipamd.api.handlers import (
+    addresses,
+    admin,
+    cluster,
+    cni_test,
+    events,
+    imports,
+    metrics,
+    nodes,
+    pools,
+    reservations,
+    tokens,
+)
 from ipamd.api.schema import addresses as address_shapes
 from ipamd.api.schema import admin as admin_shapes
 from ipamd.api.schema import cluster as cluster_shapes
@@ -15,10 +27,11 @@ from ipamd.api.schema import imports as import_shapes
 from ipamd.api.schema import nodes as node_shapes
 from ipamd.api.schema import pools as pool_shapes
 from ipamd.api.schema import reservations as reservation_shapes
+from ipamd.api.schema import tokens as token_shapes
 from ipamd.api.schema.common import Items, ListQuery, ReadQuery, SpaceQuery, WriteSpaceQuery
 
 _A, _P, _R, _N, _M = address_shapes, pool_shapes, reservation_shapes, node_shapes, admin_shapes
-_T, _C, _I = test_shapes, cluster_shapes, import_shapes
+_T, _C, _I, _K = test_shapes, cluster_shapes, import_shapes, token_shapes
 _ANYBODY, _READER, _OPERATOR, _ADMIN = Least.ANYBODY, Least.READER, Least.OPERATOR, Least.ADMIN
 _ANY, _OWN = ForNodes.ANY, ForNodes.OWN
 _FULL = ("pool_exhausted", "address_taken", "address_not_allowed")
@@ -37,6 +50,7 @@ ROUTES: tuple[Route, ...] = (
         answer=_M.HealthShown,
         codes=("unavailable",),
     ),
+    Route("GET", "/metrics", metrics.get, "Metrics in Prometheus' text format", _READER, answer=Text),
     Route("GET", "/v1/pools", pools.list_pools, "List pools", _READER, query=ListQuery, answer=Items[_P.PoolShown]),
     Route(
         "POST",
@@ -142,6 +156,7 @@ ROUTES: tuple[Route, ...] = (
         query=_R.ReleaseQuery,
         answer=_R.ReleasedShown,
         codes=("pool_not_found", "reservation_not_found", "bound"),
+        gives_back=True,
     ),
     Route(
         "GET",
@@ -337,17 +352,29 @@ ROUTES: tuple[Route, ...] = (
         body=_M.SettingsBody,
         answer=_M.SettingsShown,
     ),
-    Route("GET", "/v1/tokens", admin.list_tokens, "List tokens", _ADMIN, query=ListQuery, answer=Items[_M.TokenShown]),
+    Route("GET", "/v1/tokens", tokens.list_tokens, "List tokens", _ADMIN, query=ListQuery, answer=Items[_K.TokenShown]),
     Route(
         "POST",
         "/v1/tokens",
-        admin.create_token,
+        tokens.create_token,
         "Make a token",
         _ADMIN,
-        body=_M.TokenBody,
-        answer=_M.MintedShown,
+        body=_K.TokenBody,
+        answer=_K.MintedShown,
         status=201,
     ),
-    Route("DELETE", "/v1/tokens/{id}", admin.revoke_token, "Revoke a token", _ADMIN, status=204, codes=("not_found",)),
+    Route(
+        "POST",
+        "/v1/tokens/enrol",
+        tokens.enrol,
+        "Make a node's own token, once; 200 if the node has it already",
+        _ADMIN,
+        body=_K.EnrolBody,
+        answer=_K.MintedShown,
+        status=201,
+        codes=("enrolled",),
+        enrols=True,
+    ),
+    Route("DELETE", "/v1/tokens/{id}", tokens.revoke_token, "Revoke a token", _ADMIN, status=204, codes=("not_found",)),
 )
 """All routes but those of CNI and the OpenAPI document."""

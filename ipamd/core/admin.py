@@ -1,11 +1,12 @@
-"""Owns the small commands of operators: quarantine, settings, tokens, and the founding of the cluster."""
+"""Owns the small commands of operators: quarantine, settings, and the founding of the cluster."""
 
 from __future__ import annotations
 
-from ipamd.core.commands import ChangeSettings, DropToken, Found, LiftQuarantine, PutToken, SetQuarantine
+from ipamd.core.commands import ChangeSettings, Found, LiftQuarantine, SetQuarantine
 from ipamd.core.draft import Draft
 from ipamd.core.model import Cluster, EventKind, Quarantine, Settings
 from ipamd.core.outcomes import Code, Done, Outcome, Quarantined, Refused, SettingsStored
+from ipamd.core.tokens import born
 from ipamd.core.values import replace
 
 _SETTINGS = Settings.__struct_fields__
@@ -52,36 +53,21 @@ def change_settings(draft: Draft, command: ChangeSettings) -> Outcome:
     new = replace(old, **given)
     if new != old:
         draft.put(new)
-        draft.event(EventKind.SETTINGS_CHANGED)
+        changed = (f"{name} {value}" for name, value in given.items() if value != getattr(old, name))
+        draft.event(EventKind.SETTINGS_CHANGED, detail=", ".join(changed))
     return SettingsStored(new)
-
-
-def put_token(draft: Draft, command: PutToken) -> Outcome:
-    """Keep a token's digest."""
-    token = command.token
-    draft.put(token)
-    draft.event(EventKind.TOKEN_CREATED, node=token.node, detail=f"{token.id} {token.role} {token.name}")
-    return Done()
-
-
-def drop_token(draft: Draft, command: DropToken) -> Outcome:
-    """Revoke a token."""
-    token = draft.view.token(command.token_id)
-    if token is None:
-        return Refused(Code.NOT_FOUND, f"there is no token {command.token_id}")
-    draft.drop(token)
-    draft.event(EventKind.TOKEN_REVOKED, node=token.node, detail=f"{token.id} {token.role} {token.name}")
-    return Done()
 
 
 def found(draft: Draft, command: Found) -> Outcome:
     """Found the cluster, once. Later tries change nothing: the first one in the log counts."""
-    if draft.view.cluster_id() is not None:
+    view = draft.view
+    if view.cluster_id() is not None and (view.members() or view.restored() is None):
         return Done()
-    draft.put(Cluster(command.cluster_id, draft.stamp.wall_ms))
-    draft.put(command.settings)
+    if view.cluster_id() is None:  # a restored state has its id and settings, and wants its first member
+        draft.put(Cluster(command.cluster_id, draft.stamp.wall_ms))
+        draft.put(command.settings)
     for member in command.members:
         draft.put(member)
-    if command.token is not None:
-        draft.put(command.token)
+    if command.token is not None and draft.view.token_of_digest(command.token.digest) is None:
+        draft.put(born(draft, command.token, command.token_ttl_s))
     return Done()

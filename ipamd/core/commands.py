@@ -13,8 +13,12 @@ from ipamd.core.addresses import Address
 from ipamd.core.codec import Codec
 from ipamd.core.imports import Finding
 from ipamd.core.inline import InlinePool
+from ipamd.core.membercommands import AddMember as AddMember  # noqa: PLC0414 - commands too, and so are these
+from ipamd.core.membercommands import BindMember as BindMember  # noqa: PLC0414
+from ipamd.core.membercommands import PromoteMember as PromoteMember  # noqa: PLC0414
+from ipamd.core.membercommands import RemoveMember as RemoveMember  # noqa: PLC0414
 from ipamd.core.model import Member, Owner, PoolDefinition, Settings, Token
-from ipamd.core.nodecommands import ConfirmSilence as ConfirmSilence  # noqa: PLC0414 - commands too, and so are these
+from ipamd.core.nodecommands import ConfirmSilence as ConfirmSilence  # noqa: PLC0414
 from ipamd.core.nodecommands import FindNodes as FindNodes  # noqa: PLC0414
 from ipamd.core.nodecommands import LoseNodes as LoseNodes  # noqa: PLC0414
 from ipamd.core.nodecommands import NoteRefused as NoteRefused  # noqa: PLC0414
@@ -23,6 +27,8 @@ from ipamd.core.nodecommands import Seen as Seen  # noqa: PLC0414
 from ipamd.core.nodecommands import SilentNode as SilentNode  # noqa: PLC0414
 from ipamd.core.origin import CallStart as CallStart  # noqa: PLC0414 - what every command begins with
 from ipamd.core.origin import Origin as Origin  # noqa: PLC0414
+from ipamd.core.restorecommands import ClaimLiving as ClaimLiving  # noqa: PLC0414
+from ipamd.core.restorecommands import ConfirmPool as ConfirmPool  # noqa: PLC0414
 from ipamd.core.values import Value
 
 
@@ -190,10 +196,15 @@ class ChangeSettings(Value):
 
 
 class PutToken(Value):
-    """Create a token."""
+    """Create a token that ends `ttl_s` seconds after it is written (None: never).
+
+    `enrolling`: a node fetches its own, which it can do once; a repetition with the same digest is no second one.
+    """
 
     origin: Origin
     token: Token
+    ttl_s: int | None = None
+    enrolling: bool = False
 
 
 class DropToken(Value):
@@ -201,6 +212,13 @@ class DropToken(Value):
 
     origin: Origin
     token_id: str
+
+
+class NoteUses(Value):
+    """Keep that tokens are in use; and drop those that ended long ago."""
+
+    origin: Origin
+    token_ids: tuple[str, ...] = ()
 
 
 class Found(Value):
@@ -211,6 +229,7 @@ class Found(Value):
     settings: Settings
     members: tuple[Member, ...]
     token: Token | None = None
+    token_ttl_s: int | None = None
 
 
 class Expire(Value):
@@ -220,39 +239,6 @@ class Expire(Value):
     """
 
     origin: Origin
-
-
-class AddMember(Value):
-    """Take a member in: it follows without a vote until it is promoted."""
-
-    origin: Origin
-    member: Member
-
-
-class PromoteMember(Value):
-    """Give a member a vote. The id says which one is meant: the name may be another's by now."""
-
-    origin: Origin
-    name: str
-    member_id: str
-
-
-class RemoveMember(Value):
-    """Take a member out: it stops when it learns of it."""
-
-    origin: Origin
-    name: str
-
-
-class BindMember(Value):
-    """Keep where a member is reached now, its program's level, and its id if none is known yet."""
-
-    origin: Origin
-    name: str
-    member_id: str
-    raft: str
-    api: str
-    level: int = 1
 
 
 class TakeDigest(Value):
@@ -304,6 +290,7 @@ Command = (
     | ChangeSettings
     | PutToken
     | DropToken
+    | NoteUses
     | Found
     | Expire
     | AddMember
@@ -319,6 +306,8 @@ Command = (
     | FindNodes
     | ConfirmSilence
     | NoteRefused
+    | ConfirmPool
+    | ClaimLiving
 )
 
 KINDS: dict[int, type[Command]] = {
@@ -351,6 +340,9 @@ KINDS: dict[int, type[Command]] = {
     32: FindNodes,
     33: ConfirmSilence,
     34: NoteRefused,
+    35: NoteUses,
+    36: ConfirmPool,
+    37: ClaimLiving,
 }
 
 VERSION = 1

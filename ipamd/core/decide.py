@@ -5,7 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ipamd.core import admin, claim, levels, lost, members, nodes, pools, release, reports, staging
+from ipamd.core import (
+    admin,
+    claim,
+    confirming,
+    levels,
+    living,
+    lost,
+    members,
+    nodes,
+    pools,
+    release,
+    reports,
+    staging,
+    tokens,
+)
 from ipamd.core.add import add
 from ipamd.core.boots import suspect_older
 from ipamd.core.changes import Change
@@ -15,7 +29,9 @@ from ipamd.core.commands import (
     BindMember,
     ChangeSettings,
     Claim,
+    ClaimLiving,
     Command,
+    ConfirmPool,
     ConfirmSilence,
     CreatePool,
     Del,
@@ -29,6 +45,7 @@ from ipamd.core.commands import (
     LiftQuarantine,
     LoseNodes,
     NoteRefused,
+    NoteUses,
     Origin,
     PromoteMember,
     PutToken,
@@ -54,7 +71,7 @@ EXPIRE_LIMIT = 256
 EXPIRE_PARTS = 8
 """The same for parts of imports that nobody finished: each is as large as an entry."""
 
-SYSTEM = Origin("system", "")
+SYSTEM = Origin("system", "expiry")
 """Who asks for what time brings about."""
 
 
@@ -83,8 +100,9 @@ _DECIDERS: Mapping[type[Command], Callable[[Draft, Any], Outcome]] = {
     RenameNode: nodes.rename_node,
     ForgetNode: nodes.forget_node,
     ChangeSettings: admin.change_settings,
-    PutToken: admin.put_token,
-    DropToken: admin.drop_token,
+    PutToken: tokens.put_token,
+    DropToken: tokens.drop_token,
+    NoteUses: tokens.note_uses,
     Found: admin.found,
     AddMember: members.add_member,
     PromoteMember: members.promote_member,
@@ -99,6 +117,8 @@ _DECIDERS: Mapping[type[Command], Callable[[Draft, Any], Outcome]] = {
     LoseNodes: lost.lose_nodes,
     FindNodes: lost.find_nodes,
     ConfirmSilence: lost.confirm_silence,
+    ConfirmPool: confirming.confirm_pool,
+    ClaimLiving: living.claim_living,
     Expire: lambda _draft, _command: Done(),  # what is due ends before the first command of every entry
 }
 

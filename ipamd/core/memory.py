@@ -39,6 +39,8 @@ from ipamd.core.model import (
     Tombstone,
 )
 from ipamd.core.outcomes import Outcome
+from ipamd.core.restored import Disputed, Restored, Unconfirmed
+from ipamd.core.withheld import withheld_spans
 
 Key = tuple[object, ...]
 R = TypeVar("R", bound=Record)
@@ -63,6 +65,9 @@ KEYS: dict[type, Callable[..., Key]] = {
     StagedPart: lambda one: (one.import_id, one.number),
     Sighting: lambda one: (one.attachment_id,),
     MassSilence: lambda _: (),
+    Restored: lambda _: (),
+    Unconfirmed: lambda one: (one.pool_id,),
+    Disputed: lambda one: (one.space, one.address),
 }
 """What makes two records of a kind the same one."""
 
@@ -109,7 +114,11 @@ class MemoryState:
         return [table[key] for key in sorted(table)]
 
     def _forget_details(self, pool_id: int) -> None:
-        details: list[Cursor | GenerationFloor] = [*self.all(Cursor), *self.all(GenerationFloor)]
+        details: list[Cursor | GenerationFloor | Unconfirmed] = [
+            *self.all(Cursor),
+            *self.all(GenerationFloor),
+            *self.all(Unconfirmed),
+        ]
         for one in details:
             if one.pool_id == pool_id:
                 self.write(Drop(one))
@@ -219,7 +228,8 @@ class MemoryState:
         occupied = normalise(
             Span(address.value, address.value) for address in self.occupied(pool.space) if address.family == one.family
         )
-        free = intersect(subtract(one.usable, occupied), normalise([Span(first, last)]))
+        taken = normalise((*occupied, *withheld_spans(self, pool.space, one.family)))
+        free = intersect(subtract(one.usable, taken), normalise([Span(first, last)]))
         return free[0].first if free else None
 
     def occupied(self, space: str) -> list[Address]:
@@ -251,6 +261,24 @@ class MemoryState:
 
     def mass_silence(self) -> MassSilence | None:
         return self._get(MassSilence)
+
+    def restored(self) -> Restored | None:
+        return self._get(Restored)
+
+    def is_unconfirmed(self, pool_id: int) -> bool:
+        return self._get(Unconfirmed, pool_id) is not None
+
+    def unconfirmed_of_space(self, space: str) -> Sequence[Pool]:
+        return [one for one in self.pools_of_space(space) if self.is_unconfirmed(one.id)]
+
+    def unconfirmed(self) -> Sequence[Pool]:
+        return sorted((one for one in self.all(Pool) if self.is_unconfirmed(one.id)), key=lambda one: one.name)
+
+    def disputed(self, space: str, address: Address) -> Disputed | None:
+        return self._get(Disputed, space, address)
+
+    def disputes(self) -> Sequence[Disputed]:
+        return self.all(Disputed)
 
     def boot(self, node: str, boot_id: str) -> Boot | None:
         return next((one for one in self.boots(node) if one.boot_id == boot_id), None)

@@ -284,6 +284,8 @@ class Event(Value):
     address: Address | None = None
     node: str | None = None
     detail: str = ""
+    begins: bool = False
+    """The address had no holder before: what held it earlier, if anybody did, is not this holding."""
 
 
 class Settings(Value):
@@ -310,7 +312,7 @@ class Role(StrEnum):
 
 
 class Token(Value):
-    """A bearer token. Only the SHA-256 of its secret is kept."""
+    """A bearer token. Only the SHA-256 of its secret is kept. `expires_ms` None: it does not end."""
 
     id: str
     name: str
@@ -319,6 +321,8 @@ class Token(Value):
     created_ms: int
     expires_ms: int | None = None
     node: str | None = None
+    used_ms: int | None = None
+    """When it was used last, to the hour. None: not yet."""
 
 
 class Held(Value):
@@ -347,3 +351,6 @@ class Cluster(Value):
     founded_ms: int
     level: int = 1
     """The highest level of a command in its log (core.levels): every member's program is of that one or above."""
+
+    epoch: int = 0
+    """How often its state was restored from a backup: each time it became a new cluster."""

@@ -11,7 +11,8 @@ from enum import StrEnum
 from ipamd.core.addresses import Address
 from ipamd.core.codec import Codec
 from ipamd.core.imports import Conflict
-from ipamd.core.model import Dns, Held, Pool, Quarantine, Reservation, Route, Settings
+from ipamd.core.model import Dns, Held, Pool, Quarantine, Reservation, Route, Settings, Token
+from ipamd.core.restored import Disputed
 from ipamd.core.values import Value
 
 
@@ -34,6 +35,8 @@ class Code(StrEnum):
     IDEMPOTENCY_CONFLICT = "idempotency_conflict"
     MEMBER_EXISTS = "member_exists"
     LAST_MEMBER = "last_member"
+    IN_CONFLICT = "in_conflict"
+    ENROLLED = "enrolled"
     OLD_MEMBER = "old_member"
 
 
@@ -135,8 +138,28 @@ class SettingsStored(Value):
     settings: Settings
 
 
+class TokenStored(Value):
+    """A token as it is kept: the new one, or that which the node had fetched before."""
+
+    token: Token
+
+
 class Done(Value):
     """Carried out; there is nothing to tell."""
+
+
+class Confirmed(Value):
+    """A pool is confirmed; not `changed`: it was so already.
+
+    `silent` are the nodes that have not reported since the restore, `disputed` the addresses that two pods use, `left`
+    the pools that are not confirmed yet.
+    """
+
+    pool: str
+    changed: bool
+    silent: tuple[str, ...] = ()
+    disputed: tuple[Disputed, ...] = ()
+    left: tuple[str, ...] = ()
 
 
 class ImportedPool(Value):
@@ -157,7 +180,19 @@ class Imported(Value):
     conflicts: tuple[Conflict, ...] = ()
 
 
-Outcome = Refused | Granted | Released | PoolStored | PoolDropped | Quarantined | SettingsStored | Done | Imported
+Outcome = (
+    Refused
+    | Granted
+    | Released
+    | PoolStored
+    | PoolDropped
+    | Quarantined
+    | SettingsStored
+    | Done
+    | Imported
+    | TokenStored
+    | Confirmed
+)
 
 KINDS: dict[int, type[Outcome]] = {
     1: Refused,
@@ -169,6 +204,8 @@ KINDS: dict[int, type[Outcome]] = {
     7: SettingsStored,
     8: Done,
     9: Imported,
+    10: TokenStored,
+    12: Confirmed,
 }
 
 VERSION = 1

@@ -37,11 +37,12 @@ from ipamd.core.model import (
 )
 from ipamd.core.nodeview import NodeView
 from ipamd.core.outcomes import Outcome
+from ipamd.core.restoredview import RestoredView
 from ipamd.core.tokenview import TokenView
 from ipamd.core.values import Value
 
 
-class View(NodeView, TokenView, Protocol):
+class View(NodeView, RestoredView, TokenView, Protocol):
     """The state as a decision may see it. Every sequence is in a fixed order, the same on each member."""
 
     @property
@@ -298,7 +299,10 @@ class ReservationRow(NamedTuple):
 
 
 class HistoryRow(NamedTuple):
-    """One holder of an address; `to_*` None: it holds it still. Indexes are those of events."""
+    """One holder of an address on one node; `to_*` None: it holds it still. Indexes are those of events.
+
+    `from_index` 0: it began at `from_ms` or before, longer ago than events are kept.
+    """
 
     pool: str
     pod_ref: str
@@ -352,6 +356,12 @@ class Snapshot(View, Protocol):
 
     def history(self, space: str, address: Address, before_index: int | None, limit: int) -> Sequence[HistoryRow]:
         """The holders of an address, newest first, with `from_index` below `before_index`."""
+
+    def holding_at(self, space: str, address: Address, at_ms: int) -> HistoryRow | None:
+        """Who held an address at a moment, as far as events are kept; None: nobody."""
+
+    def events_since_ms(self) -> int | None:
+        """Since when every event is kept; None: since the first there ever was."""
 
     def events(self, after: int, limit: int) -> Sequence[Event]:
         """Up to `limit` events with an index above `after`, oldest first."""

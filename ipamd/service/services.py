@@ -9,6 +9,7 @@ from typing import Self
 from ipamd.core.ports import Log, State
 from ipamd.service.addresses import Addresses
 from ipamd.service.allocation import Allocation
+from ipamd.service.answers import Answers
 from ipamd.service.calls import Calls
 from ipamd.service.cluster import Cluster
 from ipamd.service.collection import Collection
@@ -22,20 +23,35 @@ from ipamd.service.inside import Inside
 from ipamd.service.nodes import Nodes
 from ipamd.service.notices import Notices
 from ipamd.service.pools import Pools
-from ipamd.service.ports import Clock, Facts, Namespaces, NoPeers, NoRecords, Peers, Random, Records, Texts
+from ipamd.service.ports import (
+    Clock,
+    Exposition,
+    Facts,
+    Namespaces,
+    NoExposition,
+    NoPeers,
+    NoRecords,
+    Peers,
+    Random,
+    Records,
+    Texts,
+)
 from ipamd.service.proposer import Proposer
 from ipamd.service.reader import Reader
+from ipamd.service.refusals import Refusals
 from ipamd.service.rehearsal import Rehearsal
 from ipamd.service.reservations import Reservations
 from ipamd.service.sandboxes import Sandboxes
 from ipamd.service.settings import Settings
 from ipamd.service.spooling import Spooling
 from ipamd.service.tokens import Tokens
+from ipamd.service.tokenuse import TokenUse
 from ipamd.service.watch import Watch
 from ipamd.service.why import Why
 
 _NO_PEERS = NoPeers()
 _NO_RECORDS = NoRecords()
+_NO_EXPOSITION = NoExposition()
 
 
 @dataclass(frozen=True)
@@ -59,6 +75,7 @@ class Services:
     events: Events
     settings: Settings
     tokens: Tokens
+    token_use: TokenUse
     why: Why
     rehearsal: Rehearsal
     calls: Calls
@@ -66,11 +83,15 @@ class Services:
     imports: Imports
     watch: Watch
     reader: Reader
+    refusals: Refusals
+    answers: Answers
     inside: Inside | None = None
     """What other members may ask of this one; None: it meets none."""
 
     spooling: Spooling | None = None
     """The DELs that wait for the cluster; None: a DEL waits itself."""
+
+    exposition: Exposition = _NO_EXPOSITION
 
     @classmethod
     def assemble(
@@ -93,6 +114,7 @@ class Services:
         proposer, reader = Proposer(log, clock, random), Reader(log, state, clock)
         collection = Collection(proposer, reader, namespaces)
         heartbeats = heartbeats or Heartbeats(clock)
+        token_use = TokenUse(log, proposer, reader, clock)
         return cls(
             log=log,
             clock=clock,
@@ -110,7 +132,8 @@ class Services:
             cluster=Cluster(proposer, reader, log=log, clock=clock, facts=facts, peers=peers, inside=inside),
             events=Events(reader),
             settings=Settings(proposer, reader),
-            tokens=Tokens(proposer, reader, log, clock, random),
+            tokens=Tokens(proposer, reader, log, clock, random=random, use=token_use),
+            token_use=token_use,
             why=Why(reader, clock),
             rehearsal=Rehearsal(reader, clock),
             calls=Calls(),
@@ -118,6 +141,8 @@ class Services:
             imports=Imports(proposer, reader, random),
             watch=Watch(log, proposer, reader, collection, heartbeats=heartbeats, clock=clock),
             reader=reader,
+            refusals=Refusals(),
+            answers=Answers(),
             inside=inside,
             spooling=spooling,
         )
@@ -127,12 +152,14 @@ class Services:
         return self.log.status().applied
 
     async def start(self) -> None:
-        """Begin housekeeping and the watch over the nodes. Called in the HTTP loop's thread."""
+        """Begin what runs beside the requests. Called in the HTTP loop's thread."""
         self.housekeeping.start()
         self.watch.start()
+        self.token_use.start()
 
     async def stop(self) -> None:
-        """End both, and wait for reads that are under way."""
+        """End that, and wait for reads that are under way."""
+        await self.token_use.stop()
         await self.watch.stop()
         await self.housekeeping.stop()
         await asyncio.to_thread(self.reader.close)

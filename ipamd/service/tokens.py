@@ -9,19 +9,32 @@ from typing import NamedTuple
 
 from ipamd.core.commands import DropToken, PutToken
 from ipamd.core.model import Role, Token
-from ipamd.core.outcomes import Done
+from ipamd.core.outcomes import Done, TokenStored
 from ipamd.core.ports import Log
+from ipamd.core.tokens import has_ended
 from ipamd.service.ports import Clock, Random
 from ipamd.service.proposer import Proposer
 from ipamd.service.reader import Reader
 from ipamd.service.request import At, Page, Request, page_of
+from ipamd.service.tokenuse import TokenUse
 
 PREFIX = "ipamd_"
 """How a secret begins, so that people and scanners know one when they see it."""
 
+DAY_S = 86_400
+TTL_S: dict[Role, int | None] = {
+    Role.READER: 90 * DAY_S,
+    Role.OPERATOR: 90 * DAY_S,
+    Role.ADMIN: 90 * DAY_S,
+    Role.ENROL: DAY_S,
+    Role.NODE: None,
+}
+"""How long a token lasts unless its maker says otherwise. None: until it is revoked, or its node forgotten."""
+
 _SECRET_BYTES = 32
 _ID_BYTES = 8
 _FRESH_S = 0.25
+_MOST_KNOWN = 4096
 
 
 def new_secret(random: Random) -> str:
@@ -35,72 +48,110 @@ def digest_of(secret: str) -> bytes:
 
 
 class Minted(NamedTuple):
-    """A new token. `secret` None: the request was a repetition, and the first answer had the secret."""
+    """A token that was asked for. `secret` None: who asked has it, or the answer before this one had it."""
 
     token: Token
     secret: str | None
+    is_new: bool = True
+
+
+class _Known(NamedTuple):
+    token: Token
+    index: int
+    read_s: float
 
 
 class Tokens:
     """The use cases of tokens.
 
-    Secrets are looked up in a copy of all tokens, which is at most a quarter of a second older than this member's
-    state; what is made or revoked through this member counts at once.
+    What was found for a secret is remembered for a quarter of a second, or as long as the state stays as it is; what
+    is made or revoked through this member counts at once. A token ends by the wall clock of the log.
     """
 
-    def __init__(self, proposer: Proposer, reader: Reader, log: Log, clock: Clock, random: Random) -> None:
-        self._proposer, self._reader = proposer, reader
+    def __init__(
+        self, proposer: Proposer, reader: Reader, log: Log, clock: Clock, *, random: Random, use: TokenUse
+    ) -> None:
+        self._proposer, self._reader, self._use = proposer, reader, use
         self._log, self._clock, self._random = log, clock, random
-        self._known: dict[bytes, Token] = {}
-        self._index = -1
-        self._read_s = 0.0
+        self._known: dict[bytes, _Known] = {}
+        self._wall_ms = 0
 
     def bearer(self, secret: str) -> Token | None:
         """The token of a secret; None: there is none, or it has expired."""
-        self._refresh(_FRESH_S)
-        digest = digest_of(secret)
-        token = self._known.get(digest)
-        if token is None:
-            self._refresh(0.0)
-            token = self._known.get(digest)
-        if token is None or not hmac.compare_digest(token.digest, digest):
-            return None
-        return None if token.expires_ms is not None and token.expires_ms <= self._clock.wall_ms() else token
+        token = self._find(secret)
+        return None if token is None or has_ended(token, self._wall_ms) else token
+
+    def expired(self, secret: str) -> Token | None:
+        """The token of a secret, if that is one which has expired: whoever has it may be told so."""
+        token = self._find(secret)
+        return token if token is not None and has_ended(token, self._wall_ms) else None
+
+    def used(self, token: Token) -> None:
+        """A token has opened something."""
+        self._use.note(token, self._wall_ms)
 
     async def page(self, after: str, limit: int, request: Request) -> At[Page[Token]]:
         """Up to `limit` tokens with ids above `after`, by id. Raises Unavailable."""
         return await self._reader.read(
-            lambda snapshot: page_of([token for token in snapshot.tokens() if token.id > after], limit), request
+            lambda snapshot: page_of([token for token in snapshot.tokens() if token.id > after][: limit + 1], limit),
+            request,
         )
 
     async def create(self, name: str, role: Role, node: str | None, ttl_s: int | None, request: Request) -> At[Minted]:
-        """Make a token. Raises ApiError, Unavailable.
+        """Make a token; `ttl_s` None: it does not end. Raises ApiError, Unavailable.
 
         A secret is told once: the repetition of a keyed request gets the token that the first one made, without it.
         """
-        now_ms, secret = self._clock.wall_ms(), new_secret(self._random)
-        token_id = (request.key.op if request.key else self._random(_ID_BYTES))[:_ID_BYTES].hex()
-        expires_ms = None if ttl_s is None else now_ms + ttl_s * 1000
-        token = Token(token_id, name, role, digest_of(secret), now_ms, expires_ms, node)
-        done = await self._proposer.carry_out(PutToken(request.origin, token), request, Done)
-        self._index = -1
-        stored = await self._reader.read(lambda snapshot: snapshot.token(token_id), request)
-        return At(done.index, _minted(token, stored.value, secret))
+        secret = new_secret(self._random)
+        return await self._store(PutToken(request.origin, self._new(name, role, node, secret), ttl_s), secret, request)
+
+    async def enrol(self, node: str, digest: bytes | None, request: Request) -> At[Minted]:
+        """Make a node's own token, once. Raises ApiError, Unavailable.
+
+        `digest`: that of a secret which the node made and keeps, so that it may ask again when the answer is lost.
+        """
+        secret = new_secret(self._random)
+        token = self._new(node, Role.NODE, node, secret)
+        if digest is not None:
+            token = Token(token.id, node, Role.NODE, digest, 0, node=node)
+        return await self._store(PutToken(request.origin, token, TTL_S[Role.NODE], enrolling=True), secret, request)
 
     async def revoke(self, token_id: str, request: Request) -> At[Done]:
         """Revoke a token. Raises ApiError, Unavailable."""
         done = await self._proposer.carry_out(DropToken(request.origin, token_id), request, Done)
-        self._index = -1
+        self._known.clear()
         return done
 
-    def _refresh(self, fresh_s: float) -> None:
-        now_s, applied = self._clock.monotonic_s(), self._log.status().applied
-        if self._index >= applied or (self._index >= 0 and now_s - self._read_s < fresh_s):
-            return
-        found = self._reader.glance(lambda snapshot: {token.digest: token for token in snapshot.tokens()})
-        self._index, self._known, self._read_s = found.index, found.value, now_s
+    def _new(self, name: str, role: Role, node: str | None, secret: str) -> Token:
+        return Token(self._random(_ID_BYTES).hex(), name, role, digest_of(secret), 0, node=node)
 
+    async def _store(self, command: PutToken, secret: str, request: Request) -> At[Minted]:
+        done = await self._proposer.carry_out(command, request, TokenStored)
+        self._known.clear()
+        stored = done.value.token
+        is_told = hmac.compare_digest(stored.digest, digest_of(secret))
+        return At(done.index, Minted(stored, secret if is_told else None, stored.id == command.token.id))
 
-def _minted(token: Token, stored: Token | None, secret: str) -> Minted:
-    repeated = stored is None or not hmac.compare_digest(stored.digest, token.digest)
-    return Minted(stored or token, None if repeated else secret)
+    def _find(self, secret: str) -> Token | None:
+        digest = digest_of(secret)
+        token = self._remembered(digest) or self._look_up(digest)
+        return token if token is not None and hmac.compare_digest(token.digest, digest) else None
+
+    def _remembered(self, digest: bytes) -> Token | None:
+        known = self._known.get(digest)
+        if known is None:
+            return None
+        is_fresh = known.index >= self._log.status().applied or self._clock.monotonic_s() - known.read_s < _FRESH_S
+        return known.token if is_fresh else None
+
+    def _look_up(self, digest: bytes) -> Token | None:
+        found = self._reader.glance(lambda snapshot: (snapshot.wall_ms, snapshot.token_of_digest(digest)))
+        wall_ms, token = found.value
+        self._wall_ms = max(self._wall_ms, wall_ms)
+        if token is None:
+            self._known.pop(digest, None)
+            return None
+        if len(self._known) >= _MOST_KNOWN:
+            self._known.clear()
+        self._known[digest] = _Known(token, found.index, self._clock.monotonic_s())
+        return token

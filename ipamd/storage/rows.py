@@ -227,6 +227,7 @@ def event_row(it: Event) -> Row:
         address,
         it.node,
         it.detail,
+        int(it.begins),
     )
 
 
@@ -244,6 +245,7 @@ def to_event(row: Row) -> Event:
         _maybe_address(row[9]),
         row[10],
         row[11],
+        bool(row[12]),
     )
 
 
@@ -266,15 +268,15 @@ def to_settings(row: Row) -> Settings:
 
 
 def token_row(it: Token) -> Row:
-    return it.id, it.name, it.role.value, it.digest, it.created_ms, it.expires_ms, it.node
+    return it.id, it.name, it.role.value, it.digest, it.created_ms, it.expires_ms, it.node, it.used_ms
 
 
 def to_token(row: Row) -> Token:
-    return Token(row[0], row[1], Role(row[2]), row[3], row[4], row[5], row[6])
+    return Token(row[0], row[1], Role(row[2]), *row[3:])
 
 
 def cluster_row(it: Cluster) -> Row:
-    return SINGLE, it.id, it.founded_ms
+    return SINGLE, it.id, it.founded_ms, it.level
 
 
 def to_cluster(row: Row) -> Cluster:
@@ -282,11 +284,11 @@ def to_cluster(row: Row) -> Cluster:
 
 
 def member_row(it: Member) -> Row:
-    return it.name, it.member_id, it.raft, it.api, int(it.voter)
+    return it.name, it.member_id, it.raft, it.api, int(it.voter), it.level
 
 
 def to_member(row: Row) -> Member:
-    return Member(row[0], row[1], row[2], row[3], bool(row[4]))
+    return Member(row[0], row[1], row[2], row[3], bool(row[4]), row[5])
 
 
 def part_row(it: StagedPart) -> Row:

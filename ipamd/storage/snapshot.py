@@ -22,7 +22,7 @@ from ipamd.storage.compiled import LARGEST, sql, value
 from ipamd.storage.database import Database
 from ipamd.storage.doubts import doubts_of
 from ipamd.storage.errors import damage, is_damage
-from ipamd.storage.history import read_history
+from ipamd.storage.history import events_complete_since, read_history, read_holding_at
 from ipamd.storage.listing import list_reservations
 from ipamd.storage.rows import to_attachment, to_event, to_node, to_token
 from ipamd.storage.tables import attachments, events, nodes, pools, tokens
@@ -83,6 +83,12 @@ class SqliteSnapshot(SqliteView):
     def history(self, space: str, address: Address, before_index: int | None, limit: int) -> Sequence[HistoryRow]:
         return read_history(self, space, address, before_index, limit)
 
+    def holding_at(self, space: str, address: Address, at_ms: int) -> HistoryRow | None:
+        return read_holding_at(self, space, address, at_ms)
+
+    def events_since_ms(self) -> int | None:
+        return events_complete_since(self, self.wall_ms)
+
     def events(self, after: int, limit: int) -> Sequence[Event]:
         return [to_event(row) for row in self.connection.execute(_EVENTS, (min(after, LARGEST), limit))]
 
@@ -98,6 +104,10 @@ class SqliteSnapshot(SqliteView):
 
     def tokens(self) -> Sequence[Token]:
         return [to_token(row) for row in self.connection.execute(_TOKENS)]
+
+    def next_token_end(self, after_ms: int) -> int | None:
+        found: int | None = self.connection.execute(st.NEXT_TOKEN_END, (after_ms,)).fetchone()[0]
+        return found
 
     def _node_row(self, node: Node) -> NodeRow:
         bound = self.connection.execute(_BOUND, (node.name,)).fetchone()[0]

@@ -43,7 +43,15 @@ meta = _table(
     _check("single", "id = 1"),
 )
 
-cluster = _table("cluster", _id(), _text("cluster_id"), _int("founded_ms"), _check("single", "id = 1"))
+cluster = _table(
+    "cluster",
+    _id(),
+    _text("cluster_id"),
+    _int("founded_ms"),
+    _int("level"),
+    _check("single", "id = 1"),
+    _check("level", "level >= 1"),
+)
 
 members = _table(
     "members",
@@ -52,8 +60,10 @@ members = _table(
     _text("raft"),
     _text("api"),
     _int("voter"),
+    _int("level"),
     PrimaryKeyConstraint("name"),
     _is_flag("voter"),
+    _check("level", "level >= 1"),
 )
 
 settings = _table(
@@ -346,7 +356,9 @@ events = _table(
     _blob("address", null=True),
     _text("node", null=True),
     _text("detail"),
+    _int("begins"),
     _is_address("address"),
+    _is_flag("begins"),
 )
 Index(None, events.c.space, events.c.address, sqlite_where=text("address IS NOT NULL"))
 
@@ -359,10 +371,14 @@ tokens = _table(
     _int("created_ms"),
     _int("expires_ms", null=True),
     _text("node", null=True),
+    _int("used_ms", null=True),
     PrimaryKeyConstraint("id"),
+    UniqueConstraint("digest"),
     _check("digest", "length(digest) = 32"),
     rowid=False,
 )
+Index(None, tokens.c.node, sqlite_where=text("node IS NOT NULL"))
+Index(None, tokens.c.expires_ms, sqlite_where=text("expires_ms IS NOT NULL"))
 
 ops = _table(
     "ops",

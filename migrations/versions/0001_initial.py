@@ -17,7 +17,9 @@ CREATE TABLE cluster (
     id INTEGER NOT NULL,
     cluster_id TEXT NOT NULL,
     founded_ms INTEGER NOT NULL,
+    level INTEGER NOT NULL,
     CONSTRAINT pk_cluster PRIMARY KEY (id),
+    CONSTRAINT ck_cluster_level CHECK (level >= 1),
     CONSTRAINT ck_cluster_single CHECK (id = 1)
 ) STRICT;
 CREATE TABLE cooling (
@@ -45,8 +47,10 @@ CREATE TABLE events (
     address BLOB,
     node TEXT,
     detail TEXT NOT NULL,
+    begins INTEGER NOT NULL,
     CONSTRAINT pk_events PRIMARY KEY (id),
-    CONSTRAINT ck_events_address CHECK (length(address) IN (4, 16))
+    CONSTRAINT ck_events_address CHECK (length(address) IN (4, 16)),
+    CONSTRAINT ck_events_begins CHECK (begins IN (0, 1))
 ) STRICT;
 CREATE TABLE members (
     name TEXT NOT NULL,
@@ -54,7 +58,9 @@ CREATE TABLE members (
     raft TEXT NOT NULL,
     api TEXT NOT NULL,
     voter INTEGER NOT NULL,
+    level INTEGER NOT NULL,
     CONSTRAINT pk_members PRIMARY KEY (name),
+    CONSTRAINT ck_members_level CHECK (level >= 1),
     CONSTRAINT ck_members_voter CHECK (voter IN (0, 1))
 ) STRICT;
 CREATE TABLE meta (
@@ -173,7 +179,9 @@ CREATE TABLE tokens (
     created_ms INTEGER NOT NULL,
     expires_ms INTEGER,
     node TEXT,
+    used_ms INTEGER,
     CONSTRAINT pk_tokens PRIMARY KEY (id),
+    CONSTRAINT uq_tokens_digest UNIQUE (digest),
     CONSTRAINT ck_tokens_digest CHECK (length(digest) = 32)
 ) WITHOUT ROWID, STRICT;
 CREATE TABLE tombstones (
@@ -337,6 +345,8 @@ INDEXES = (
     "CREATE INDEX ix_quarantine_until_log_ms ON quarantine (until_log_ms) WHERE until_log_ms IS NOT NULL",
     "CREATE INDEX ix_ranges_subnet_prefix ON ranges (subnet, prefix)",
     "CREATE INDEX ix_staged_parts_until_log_ms ON staged_parts (until_log_ms)",
+    "CREATE INDEX ix_tokens_expires_ms ON tokens (expires_ms) WHERE expires_ms IS NOT NULL",
+    "CREATE INDEX ix_tokens_node ON tokens (node) WHERE node IS NOT NULL",
     "CREATE INDEX ix_tombstones_until_log_ms ON tombstones (until_log_ms)",
     "CREATE INDEX ix_attachments_container_id ON attachments (container_id) WHERE container_id IS NOT NULL",
     "CREATE INDEX ix_attachments_held ON attachments (pool_id, reservation_id) WHERE bound = 0",

@@ -18,6 +18,9 @@ class KnownTokens:
     def bearer(self, secret: str) -> Token | None:
         return Token("t1", "ci", Role.NODE, b"", 0, node="box") if secret == "right" else None
 
+    def used(self, token: Token) -> None:
+        assert token.id == "t1"
+
 
 TOKENS = cast("Tokens", KnownTokens())
 

@@ -1,10 +1,10 @@
-"""The small commands of operators: quarantine, settings, tokens, and the founding of the cluster."""
+"""The small commands of operators: quarantine, settings, and the founding of the cluster."""
 
 from __future__ import annotations
 
 import pytest
 
-from ipamd.core.commands import ChangeSettings, DropToken, Found, PutToken
+from ipamd.core.commands import ChangeSettings, Found
 from ipamd.core.model import Cluster, EventKind, Member, Quarantine, Role, Settings, Token
 from ipamd.core.outcomes import Code, Done, Quarantined, Released, SettingsStored
 from ipamd.core.values import replace
@@ -100,32 +100,17 @@ def test_two_changes_of_settings_leave_each_other_alone(world: World) -> None:
     assert world.run(ChangeSettings(ORIGIN, tombstone_s=9)) == SettingsStored(Settings(cooldown_s=0, tombstone_s=9))
 
 
-def test_a_token_is_kept_and_revoked(world: World) -> None:
-    assert world.run(PutToken(ORIGIN, TOKEN)) == Done()
-    assert world.state.token("t1") == TOKEN
-    assert world.run(DropToken(ORIGIN, "t1")) == Done()
-    assert world.state.token("t1") is None
-    assert refused(world.run(DropToken(ORIGIN, "t1"))) is Code.NOT_FOUND
-    told = [(event.kind, event.detail) for event in world.events()[-2:]]
-    assert told == [(EventKind.TOKEN_CREATED, "t1 operator ops"), (EventKind.TOKEN_REVOKED, "t1 operator ops")]
-
-
-def test_events_never_tell_a_secret(world: World) -> None:
-    world.run(PutToken(ORIGIN, TOKEN))
-    assert TOKEN.digest.hex() not in repr(world.events())
-    assert repr(TOKEN.digest) not in repr(world.events())
-
-
 def test_the_first_founding_counts() -> None:
     world = World()
     members = (Member("n2", "id2", "r2", "u2"), Member("n1", "id1", "r1", "u1"))
     settings = replace(Settings(), cooldown_s=9)
-    assert world.run(Found(ORIGIN, "first", settings, members, TOKEN)) == Done()
+    assert world.run(Found(ORIGIN, "first", settings, members, TOKEN, 60)) == Done()
     assert world.run(Found(ORIGIN, "second", Settings(), (), None)) == Done()
     assert world.state.cluster_id() == "first"
     assert world.state.settings() == settings
     assert [member.name for member in world.state.members()] == ["n1", "n2"]
-    assert world.state.token("t1") == TOKEN
+    now_ms = world.stamp.wall_ms
+    assert world.state.token("t1") == replace(TOKEN, created_ms=now_ms, expires_ms=now_ms + 60_000)
     assert world.state.all(Cluster) == [Cluster("first", world.stamp.wall_ms)]
 
 

@@ -50,6 +50,7 @@ COMMAND_KINDS = {
     "FindNodes": 32,
     "ConfirmSilence": 33,
     "NoteRefused": 34,
+    "NoteUses": 35,
 }
 """Written down once more: a log that is on disk knows a command by its number."""
 
@@ -63,6 +64,7 @@ OUTCOME_KINDS = {
     "SettingsStored": 7,
     "Done": 8,
     "Imported": 9,
+    "TokenStored": 10,
 }
 
 SIMPLE: dict[Any, st.SearchStrategy[Any]] = {

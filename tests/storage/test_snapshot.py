@@ -108,8 +108,8 @@ def test_readers_cannot_write(driver: Driver) -> None:
 def test_pools_events_nodes_and_tokens_come_in_pages(driver: Driver) -> None:
     driver.run(*(pool(name, f"10.0.{number}.0/24") for number, name in enumerate("bca")))
     driver.run(add("t/a", node="n2", pools="a"), add("t/b", node="n1", pools="a"), add("t/c", node="n1", pools="b"))
-    tokens = [Token(name, "x", Role.READER, bytes(32), 1) for name in "ab"]
-    driver.run(*(PutToken(ORIGIN, token) for token in reversed(tokens)))
+    tokens = [Token(name, "x", Role.READER, name.encode() * 32, 1, node=f"n{name}") for name in "abc"]
+    driver.run(*(PutToken(ORIGIN, token, number) for number, token in enumerate(reversed(tokens), 1)))
     with driver.state.snapshot() as snapshot:
         assert [one.name for one in snapshot.pools("", 2)] == ["a", "b"]
         assert [one.name for one in snapshot.pools("b", 2)] == ["c"]
@@ -118,7 +118,18 @@ def test_pools_events_nodes_and_tokens_come_in_pages(driver: Driver) -> None:
         assert [one.index for one in snapshot.events(10**30, 3)] == []
         assert [(one.node.name, one.bound) for one in snapshot.nodes("", 5)] == [("n1", 2), ("n2", 1)]
         assert [one.node.name for one in snapshot.nodes("n1", 5)] == ["n2"]
-        assert list(snapshot.tokens()) == tokens
+        now_ms = snapshot.wall_ms
+        assert [(one.id, one.expires_ms) for one in snapshot.tokens()] == [
+            (name, now_ms + 1000 * number) for name, number in zip("abc", (3, 2, 1), strict=True)
+        ]
+        assert snapshot.next_token_end(now_ms) == now_ms + 1000
+        assert snapshot.next_token_end(now_ms + 1000) == now_ms + 2000
+        assert snapshot.next_token_end(now_ms + 3000) is None
+        assert [one.id for one in snapshot.ended_tokens(now_ms + 2000, 5)] == ["c", "b"]
+        assert [one.id for one in snapshot.tokens_of_node("nb")] == ["b"]
+        found = snapshot.token_of_digest(b"a" * 32)
+        assert found is not None
+        assert found.id == "a"
 
 
 @pytest.fixture

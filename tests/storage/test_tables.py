@@ -49,7 +49,7 @@ ATTACHMENT = "INSERT INTO attachments VALUES (99, 2, 1, 'net1', {}, {}, NULL, NU
         ("UPDATE ranges SET prefix = 33", "ck_ranges_prefix"),
         ("UPDATE free_spans SET first = x'ffffffff'", "ck_free_spans_bounds"),
         ("UPDATE meta SET id = 2", "ck_meta_single"),
-        ("INSERT INTO tokens VALUES ('t', 'n', 'admin', x'00', 1, NULL, NULL)", "ck_tokens_digest"),
+        ("INSERT INTO tokens VALUES ('t', 'n', 'admin', x'00', 1, NULL, NULL, NULL)", "ck_tokens_digest"),
         ("INSERT INTO ops VALUES (NULL, x'00', x'', 1, 1, 0, x'')", "ck_ops_op"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Owns the JSON of what administrators see: settings, tokens, events, CNI calls and health."""
+"""Owns the JSON of what administrators see: settings, events, CNI calls and health."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from ipamd.api.schema.common import Given, Items, ReadQuery, Shown, maybe_when, when
+from ipamd.api.schema.common import Given, Items, ReadQuery, Shown, when
 from ipamd.core.definition import DefinitionError, check_reclaim, check_seconds
-from ipamd.core.model import Event, Settings, Token
-from ipamd.core.names import InvalidName, check_name, check_node
+from ipamd.core.model import Event, Settings
 from ipamd.errors import ApiError
 from ipamd.service.calls import CallRecord
-from ipamd.service.tokens import Minted
 
 MAX_EVENTS = 1_000_000_000
 
@@ -56,49 +54,6 @@ class SettingsShown(Shown):
     tombstone_s: int
     events_days: int
     events_max: int
-
-
-class TokenBody(Given):
-    """A token to make. A `node` token is bound to one node name. Without `ttl_s` it does not expire."""
-
-    name: str
-    role: Literal["reader", "operator", "admin", "node", "enrol"]
-    node: str | None = None
-    ttl_s: int | None = None
-
-    def check(self) -> None:
-        """Raises ApiError."""
-        try:
-            check_name(self.name, "name")
-            if self.node is not None:
-                check_node(self.node)
-            if self.ttl_s is not None:
-                check_seconds(self.ttl_s, "ttl_s")
-        except (InvalidName, DefinitionError) as error:
-            raise ApiError("invalid_request", str(error)) from None
-        if self.role == "node" and self.node is None:
-            raise ApiError(
-                "invalid_request", "a token of the role node needs node, the name of the node it is bound to"
-            )
-        if self.role != "node" and self.node is not None:
-            raise ApiError("invalid_request", f"node goes with the role node, not with {self.role}")
-
-
-class TokenShown(Shown):
-    """A token without its secret."""
-
-    id: str
-    name: str
-    role: str
-    node: str | None
-    created: str
-    expires: str | None
-
-
-class MintedShown(TokenShown):
-    """A new token. The secret is told this once; null where the request repeats one that was answered."""
-
-    secret: str | None
 
 
 class EventsQuery(ReadQuery):
@@ -165,16 +120,6 @@ def show_settings(settings: Settings) -> SettingsShown:
     return SettingsShown(**{name: getattr(settings, name) for name in SettingsShown.__struct_fields__})
 
 
-def show_token(token: Token) -> TokenShown:
-    """A token without its secret."""
-    return TokenShown(**_token_fields(token))
-
-
-def show_minted(minted: Minted) -> MintedShown:
-    """A new token."""
-    return MintedShown(**_token_fields(minted.token), secret=minted.secret)
-
-
 def show_event(event: Event) -> EventShown:
     """Something that happened."""
     return EventShown(
@@ -208,17 +153,6 @@ def show_call(record: CallRecord) -> CallShown:
         request_id=record.request_id,
         spooled=record.spooled,
     )
-
-
-def _token_fields(token: Token) -> dict[str, Any]:
-    return {
-        "id": token.id,
-        "name": token.name,
-        "role": token.role.value,
-        "node": token.node,
-        "created": when(token.created_ms),
-        "expires": maybe_when(token.expires_ms),
-    }
 
 
 def _check_between(given: dict[str, Any], name: str, least: int, most: int) -> None:
