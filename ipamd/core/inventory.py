@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ipamd.core.addresses import Address
@@ -140,6 +140,16 @@ def _fills(view: View, attachment: Attachment, seen: Seen) -> bool:
 
 
 def strangers(view: View, inventory: Inventory) -> Sequence[Listed]:
-    """The living lines that mean nothing that is bound: their addresses were given up meanwhile."""
+    """The living lines with those of their addresses that were given up meanwhile: nothing that is bound has them."""
     lines = Lines(view, inventory)
-    return [one for one in lines.all() if one.alive is True and one.addresses and not any(lines.meant(one))]
+    living = [one for one in lines.all() if one.alive is True and one.addresses]
+    return [one._replace(addresses=lost) for one in living if (lost := _lost(view, inventory, lines.meant(one), one))]
+
+
+def _lost(view: View, inventory: Inventory, meant: Iterable[Attachment], line: Listed) -> tuple[Address, ...]:
+    """What a living line lost; nothing can be told of what was bound anew since its host was told what it has."""
+    bindings = list(meant)
+    if any(one.bound_index > inventory.index for one in bindings):
+        return ()
+    held = {assigned.address for one in bindings for assigned in view.assigned(one.id)}
+    return tuple(address for address in line.addresses if address not in held)

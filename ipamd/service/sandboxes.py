@@ -10,6 +10,7 @@ from typing import NamedTuple
 from ipamd.core.addresses import Address
 from ipamd.core.evidence import Look, Place, is_alive, is_same
 from ipamd.core.inventory import Listed
+from ipamd.core.reports import WEIGHT
 from ipamd.service.ports import Namespaces, NoRecords, Records
 
 _QUICK = ("/var/run/", "/run/", "/proc/")
@@ -44,7 +45,7 @@ class Sandboxes:
     """The network namespaces of this host's pods. Used in one loop.
 
     It remembers in which directories it has seen a namespace with its own eyes: only there does a missing one count as
-    gone. And it remembers who was alive, so that a node that was away can say whose addresses it is still using.
+    gone. And it remembers who was alive with which addresses, so that a node that was away can say what is in use here.
     """
 
     def __init__(self, namespaces: Namespaces, records: Records = _NO_RECORDS) -> None:
@@ -69,16 +70,19 @@ class Sandboxes:
 
         Without records only a namespace that is there counts as alive.
         """
-        known = {one.key for one in mine}
-        lost = [one for key, one in self._living.items() if key not in known]
+        known: dict[Key, set[Address]] = {}
+        for one in mine:
+            known.setdefault(one.key, set()).update(one.addresses)
+        lost = [one for key, one in self._living.items() if not known.get(key, set()).issuperset(one.addresses)]
         async with asyncio.timeout(_LOOK_S):
             looks, names = await asyncio.to_thread(self._look_at, [*mine, *lost])
         for one, look in looks:
             if look.place is not None and is_same(one.netns_inode, look):
                 self._proven.add(look.place)
         names = names if with_records else frozenset()
-        listed = {one.key: self._judge(one, look, names) for one, look in looks if one.container_id is not None}
-        self._remember(one for one, _ in looks if one.key in listed and listed[one.key].alive is True)
+        judged = [(one, self._judge(one, look, names)) for one, look in looks if one.container_id is not None]
+        self._remember(one for one, line in judged if line.alive is True)
+        listed = _merged(judged)
         return tuple(line for key, line in listed.items() if key in known or line.alive is True)
 
     def forget(self, container_id: str, ifname: str) -> None:
@@ -107,7 +111,29 @@ class Sandboxes:
         return Listed(one.cni_network, one.container_id or "", one.ifname, alive, one.pod_ref, one.addresses)
 
     def _remember(self, living: Iterable[Sandbox]) -> None:
-        self._living = {one.key: one for one in living}
+        self._living = {}
+        for one in living:
+            old = self._living.get(one.key)
+            self._living[one.key] = one if old is None else one._replace(addresses=_joined(old, one))
+
+
+def _merged(judged: Iterable[tuple[Sandbox, Listed]]) -> dict[Key, Listed]:
+    """One line for each container's interface, which may have a binding in each of several pools.
+
+    They are of different ADDs where it began anew with another configuration: life counts first, then doubt.
+    """
+    lines: dict[Key, Listed] = {}
+    for one, line in judged:
+        old = lines.setdefault(one.key, line)
+        if WEIGHT[line.alive] < WEIGHT[old.alive]:
+            lines[one.key] = line
+        elif line is not old and line.alive is old.alive:
+            lines[one.key] = old._replace(addresses=_joined(old, line))
+    return lines
+
+
+def _joined(*having: Sandbox | Listed) -> tuple[Address, ...]:
+    return tuple(dict.fromkeys(address for one in having for address in one.addresses))
 
 
 def _is_recorded(one: Sandbox, names: frozenset[str]) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from ipamd.core.commands import Report, Seen
@@ -199,6 +201,22 @@ def test_strangers_are_the_living_whose_binding_is_gone(world: World) -> None:
     silent = gone._replace(container_id="c7", addresses=())
     assert strangers(world.state, Inventory("n1", "b1", 1, (mine, gone, dead, silent))) == [gone]
     assert strangers(world.state, Inventory("n2", "b1", 1, (mine,))) == [mine]
+
+
+def test_an_address_that_a_living_container_lost_in_one_of_its_pools_is_a_strangers(world: World) -> None:
+    world.pool("q", "198.51.100.0/29")
+    world.add("t/a", "c1", pools="p q", inode=7)
+    mine = Listed("k", "c1", "eth0", alive=True, pod_ref="t/a", addresses=addresses("192.0.2.1", "198.51.100.1"))
+
+    def found(index: int) -> Sequence[Listed]:
+        return strangers(world.state, Inventory("n1", "b1", index, (mine,)))
+
+    assert found(world.log_index) == []
+    world.release("t/a", force=True)
+    assert found(world.log_index) == [mine._replace(addresses=addresses("192.0.2.1"))]
+    before = world.log_index
+    world.add("t/a", "c1", pools="q", inode=7)
+    assert found(before) == [], "it was bound anew since: what it has is not what was looked at"
 
 
 def test_a_report_keeps_what_the_node_says_of_itself(world: World) -> None:

@@ -157,3 +157,35 @@ async def test_who_was_deleted_is_nobodys_business() -> None:
     await made.look([sandbox("a", FIRST)])
     made.forget("a", "eth0")
     assert await seen(made) == {}
+
+
+def attachment_of(pool: int, name: str, inode: int, netns: str = "") -> Sandbox:
+    """A container's interface in one of the pools that it has addresses of."""
+    return sandbox(name, inode)._replace(
+        netns=f"/run/netns/{netns or name}", addresses=(parse_address(f"192.0.2.{pool}"),)
+    )
+
+
+@pytest.mark.parametrize("order", [1, -1])
+async def test_a_container_that_began_anew_under_its_id_lives_whatever_else_it_had(order: int) -> None:
+    """It had addresses of two pools; its configuration names one now, and its namespace is another one."""
+    made = Sandboxes(Directory(new=FIRST + 1))
+    mine = [attachment_of(1, "c", FIRST, "old"), attachment_of(2, "c", FIRST + 1, "new")][::order]
+    (line,) = await made.look(mine)
+    assert line.alive is True
+    assert line.addresses == (parse_address("192.0.2.2"),)
+
+
+async def test_a_container_that_lives_has_its_addresses_of_all_pools() -> None:
+    made = Sandboxes(Directory(c=FIRST))
+    both = [attachment_of(1, "c", FIRST), attachment_of(2, "c", FIRST)]
+    (line,) = await made.look(both)
+    assert [str(one) for one in line.addresses] == ["192.0.2.1", "192.0.2.2"]
+
+
+async def test_an_address_that_was_given_up_is_told_though_its_container_has_another_one() -> None:
+    made = Sandboxes(Directory(c=FIRST))
+    both = [attachment_of(1, "c", FIRST), attachment_of(2, "c", FIRST)]
+    await made.look(both)
+    (line,) = await made.look(both[1:])
+    assert sorted(map(str, line.addresses)) == ["192.0.2.1", "192.0.2.2"]
