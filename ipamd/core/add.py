@@ -36,6 +36,7 @@ from ipamd.core.outcomes import Code, Grant, Granted, Outcome, Refused
 from ipamd.core.requested import Place, check_requested, place_requested
 from ipamd.core.takeover import refuse_contested
 from ipamd.core.values import Value, replace
+from ipamd.core.withheld import put_pool, refuse_doubtful
 
 MAX_POD_UIDS = 8
 """How many pod uids a reservation remembers."""
@@ -92,13 +93,15 @@ def add(draft: Draft, command: Add) -> Outcome:
 
 def _look_in_all(draft: Draft, command: Add) -> list[_Found] | Refused:
     founds: dict[str, _Found] = {}
-    for request in command.requests:
+    for number, request in enumerate(command.requests):
         asked = asked_of(draft.view, request, command.pod_ref)
         if isinstance(asked, Refused):
             return asked
         name = asked.pool.name
         if name in founds:  # it would get two reservations for one pod
             return Refused(Code.INVALID_REQUEST, f"pool {name} is asked for twice", name)
+        if not asked.is_made and draft.view.restored() is not None:
+            return _make_withheld(draft, asked, number)
         founds[name] = _look(draft, command, asked if asked.is_made else _make(draft, asked))
     return list(founds.values()) or Refused(Code.INVALID_REQUEST, "no pool is asked for")
 
@@ -106,9 +109,17 @@ def _look_in_all(draft: Draft, command: Add) -> list[_Found] | Refused:
 def _make(draft: Draft, asked: Asked) -> Asked:
     """Make the pool that an inline request describes: with the addresses, or not at all."""
     pool = replace(asked.pool, id=draft.new_id(), created_ms=draft.stamp.wall_ms)
-    draft.put(pool)
+    put_pool(draft, pool)
     draft.event(EventKind.POOL_CREATED, space=pool.space, pool=pool.name)
     return replace(asked, pool=pool)
+
+
+def _make_withheld(draft: Draft, asked: Asked, number: int) -> Refused:
+    """After a restore nobody knows what a pool has given that the backup does not have: it is made, to be confirmed."""
+    draft.only_tell()
+    pool = _make(draft, asked).pool
+    detail = f"pool {pool.name} is not in the backup that this cluster was restored from: what it gives is withheld"
+    return Refused(Code.POOL_EXHAUSTED, detail, pool.name, 0, request=number)
 
 
 def _look(draft: Draft, command: Add, asked: Asked) -> _Found:
@@ -161,6 +172,12 @@ def _refuse_late(draft: Draft, command: Add, start: Start | None, founds: list[_
 
 
 def _refuse_contested(draft: Draft, command: Add, founds: list[_Found]) -> Refused | None:
+    for found in founds:
+        if found.mine is not None:
+            own = (*found.held.values(), *found.spare)
+            refused = refuse_doubtful(draft, command, found.pool, found.mine, own)
+            if refused is not None:
+                return refused
     if command.owner is None:
         return None
     for found in founds:
@@ -345,9 +362,9 @@ def _tell(draft: Draft, command: Add, attachment: Attachment, plan: _Plan) -> No
     about = {"space": found.pool.space, "pool": found.pool.name, "pod_ref": command.pod_ref, "ifname": command.ifname}
     if kind is not None:
         for assigned in (*found.held.values(), *found.spare):
-            draft.event(kind, **about, address=assigned.address, node=node, detail=detail)
+            draft.event(kind, **about, address=assigned.address, node=node, detail=detail, begins=False)
     for choice in plan.chosen.values():
-        draft.event(new_kind, **about, address=choice.address, node=node)
+        draft.event(new_kind, **about, address=choice.address, node=node, begins=True)
 
 
 def _change_of_owner(old: Owner | None, new: Owner | None) -> tuple[EventKind | None, str]:

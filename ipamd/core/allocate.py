@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from functools import partial
 
 from ipamd.core.addresses import Address
 from ipamd.core.asked import Asked
@@ -14,6 +15,7 @@ from ipamd.core.intervals import Span, Spans, at_or_after, count, normalise, nth
 from ipamd.core.model import Cooling, Cursor, Pool, Range, Strategy
 from ipamd.core.ports import View
 from ipamd.core.values import Value
+from ipamd.core.withheld import withheld_spans
 
 
 class Choice(Value):
@@ -153,8 +155,9 @@ def _anywhere(wish: Wish) -> tuple[int, int] | None:
 
 def _oldest_cooling(view: View, wish: Wish) -> Choice | None:
     best: Choice | None = None
+    withheld = partial(withheld_spans, view, wish.pool.space)
     for number, one in enumerate(wish.ranges):
-        for span in _without(one.usable, one.family, wish.chosen):
+        for span in subtract(_without(one.usable, one.family, wish.chosen), withheld(one.family)):
             found = _oldest_between(view, wish, one.family, span)
             if found and (best is None or best.cooling is None or found.freed_log_ms < best.cooling.freed_log_ms):
                 best = wish.choice(number, found.address.value, found)

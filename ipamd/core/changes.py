@@ -29,6 +29,7 @@ from ipamd.core.model import (
     Token,
     Tombstone,
 )
+from ipamd.core.restored import Disputed, Restored, Unconfirmed
 from ipamd.core.values import Value
 
 Record = (
@@ -51,6 +52,9 @@ Record = (
     | StagedPart
     | Sighting
     | MassSilence
+    | Restored
+    | Unconfirmed
+    | Disputed
 )
 
 
@@ -63,7 +67,8 @@ class Put(Value):
 class Drop(Value):
     """Remove a record, given as it is stored.
 
-    A Pool: its ranges, cursors and floor go with it. An Attachment: its sighting goes with it.
+    A Pool: its ranges, cursors, floor and the mark that it is unconfirmed go with it.
+    An Attachment: its sighting goes with it.
     What cools keeps the id of a pool that is gone: the address still waits in its space.
     """
 

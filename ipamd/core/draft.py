@@ -92,8 +92,9 @@ class Draft:
         address: Address | None = None,
         node: str | None = None,
         detail: str = "",
+        begins: bool = False,
     ) -> None:
-        """Tell that something happened."""
+        """Tell that something happened; `begins`: the address had no holder before."""
         self.last_event += 1
         self.put(
             Event(
@@ -109,6 +110,7 @@ class Draft:
                 address,
                 node,
                 detail,
+                begins,
             )
         )
 

@@ -43,3 +43,9 @@ class EventKind(StrEnum):
     MEMBER_REMOVED = "member_removed"
     MEMBER_BOUND = "member_bound"
     IMPORTED = "imported"
+    RESTORED = "restored"
+    POOL_CONFIRMED = "pool_confirmed"
+    CONFLICT = "conflict"
+    """A living container uses an address that a restored backup records for another pod."""
+
+    CONFLICT_ENDED = "conflict_ended"

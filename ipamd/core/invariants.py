@@ -23,6 +23,7 @@ from ipamd.core.model import (
     Reservation,
     Sighting,
 )
+from ipamd.core.restored import Disputed, Restored, Unconfirmed
 
 R = TypeVar("R", bound=Record)
 
@@ -154,6 +155,18 @@ def _nodes_are_sensible(records: Records) -> Iterator[str]:
             yield f"node {one.name} is lost and never reported"
 
 
+def _restores_are_whole(records: Records) -> Iterator[str]:
+    pools = {one.id for one in records.all(Pool)}
+    held = {(one.space, one.address) for one in records.all(AssignedAddress)}
+    is_restored = any(True for _ in records.all(Restored))
+    for mark in records.all(Unconfirmed):
+        if mark.pool_id not in pools or not is_restored:
+            yield f"pool {mark.pool_id} waits to be confirmed, and there is no such pool or no restore"
+    for one in records.all(Disputed):
+        if (one.space, one.address) not in held or not is_restored:
+            yield f"{one.address} in space {one.space} is in dispute, and recorded for nobody or not restored"
+
+
 def _counters_are_ahead(records: Records) -> Iterator[str]:
     numbered: list[Iterable[Pool | Reservation | Attachment]] = [
         records.all(Pool),
@@ -184,5 +197,6 @@ LAWS: tuple[Callable[[Records], Iterator[str]], ...] = (
     _bindings_have_nodes,
     _sightings_have_attachments,
     _nodes_are_sensible,
+    _restores_are_whole,
     _counters_are_ahead,
 )

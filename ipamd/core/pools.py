@@ -13,6 +13,7 @@ from ipamd.core.outcomes import Code, Outcome, PoolDropped, PoolStored, Refused,
 from ipamd.core.ports import View
 from ipamd.core.release import free
 from ipamd.core.values import replace
+from ipamd.core.withheld import put_pool, widen
 
 MAX_STRANDED = 10_000
 """How many stranded holders an answer lists at most; an entry of the log and its outcome stay bounded."""
@@ -32,7 +33,7 @@ def create_pool(draft: Draft, command: CreatePool) -> Outcome:
     if clash is not None:
         return clash
     pool = Pool(draft.new_id(), definition, draft.stamp.wall_ms)
-    draft.put(pool)
+    put_pool(draft, pool)
     draft.event(EventKind.POOL_CREATED, space=pool.space, pool=pool.name)
     return stored(pool, settings, created=True)
 
@@ -57,6 +58,7 @@ def replace_pool(draft: Draft, command: ReplacePool) -> Outcome:
     if new != old:
         _forget_cursors(draft, old, new)
         draft.put(new)
+        widen(draft, old, new)
         draft.event(EventKind.POOL_UPDATED, space=new.space, pool=new.name)
     return stored(new, settings, created=False, stranded=stranded)
 

@@ -27,6 +27,7 @@ from ipamd.core.model import (
 )
 from ipamd.core.outcomes import Code, LetGo, Outcome, Refused, Released
 from ipamd.core.values import replace
+from ipamd.core.withheld import end_dispute, is_doubtful
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,10 +224,16 @@ def _free_group(
 
 
 def _free_one(draft: Draft, subject: _Subject) -> LetGo:
-    assigned = draft.view.assigned(subject.attachment.id)
+    view, assigned = draft.view, draft.view.assigned(subject.attachment.id)
+    doubtful = is_doubtful(view, subject.attachment)
     for one in assigned:
         draft.drop(one)
-        _cool(draft, subject, one)
+        if view.restored() is not None and (disputed := view.disputed(one.space, one.address)):
+            end_dispute(draft, disputed, "who was recorded with it let go")
+        if doubtful:  # it may be another pod's by now: it does not wait for this one, it is withheld
+            _vacate(draft, one)
+        else:
+            _cool(draft, subject, one)
         subject.tell(draft, EventKind.RELEASED, one.address)
     draft.drop(subject.attachment)
     draft.retire(subject.pool.id, subject.attachment.generation)
@@ -239,8 +246,7 @@ def _cool(draft: Draft, subject: _Subject, assigned: AssignedAddress) -> None:
     own, hard_s = pool.definition.cooldown_s, pool.definition.cooldown_min_s
     soft_s = max(draft.view.settings().cooldown_s if own is None else own, hard_s)
     if soft_s == 0:
-        if not draft.in_quarantine(assigned.space, assigned.address):
-            draft.vacate(assigned.space, assigned.address)
+        _vacate(draft, assigned)
         return
     now = draft.stamp.log_ms
     draft.put(
@@ -255,3 +261,8 @@ def _cool(draft: Draft, subject: _Subject, assigned: AssignedAddress) -> None:
             until_log_ms=now + soft_s * 1000,
         )
     )
+
+
+def _vacate(draft: Draft, assigned: AssignedAddress) -> None:
+    if not draft.in_quarantine(assigned.space, assigned.address):
+        draft.vacate(assigned.space, assigned.address)

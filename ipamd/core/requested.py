@@ -8,9 +8,10 @@ from ipamd.core.addresses import Address
 from ipamd.core.allocate import Choice, Wish, number_of
 from ipamd.core.asked import Asked
 from ipamd.core.intervals import contains, normalise
-from ipamd.core.model import AssignedAddress, Range
+from ipamd.core.model import AssignedAddress, Cooling, Range
 from ipamd.core.outcomes import Code, Refused
 from ipamd.core.ports import View
+from ipamd.core.withheld import is_withheld
 
 Place = tuple[int, int]
 """A set of a request: (which pool, which position in it), both from 0."""
@@ -52,13 +53,23 @@ def check_requested(view: View, wish: Wish, address: Address) -> Choice | Refuse
     if view.quarantine(pool.space, address) is not None:
         return Refused(Code.ADDRESS_NOT_ALLOWED, f"{address} of pool {pool.name} is in quarantine", pool.name)
     cooling = view.cooling(pool.space, address)
-    if cooling is not None and cooling.hard_until_log_ms > wish.now_log_ms:
-        own = (cooling.pool_id, cooling.pod_ref, cooling.ifname) == (pool.id, wish.pod_ref, wish.ifname)
-        if not own:
-            left_ms = cooling.hard_until_log_ms - wish.now_log_ms
-            detail = f"{address} of pool {pool.name} was freed just now and is cooling for another {left_ms} ms"
-            return Refused(Code.ADDRESS_TAKEN, detail, pool.name)
+    if is_withheld(view, pool.space, address) and not _was_its(cooling, wish):
+        detail = (
+            f"{address} of pool {pool.name} is withheld: it may have been given to another pod after the backup that"
+            f" this cluster was restored from; once it is not: ipamctl pool confirm {pool.name}"
+        )
+        return Refused(Code.ADDRESS_TAKEN, detail, pool.name)
+    if cooling is not None and cooling.hard_until_log_ms > wish.now_log_ms and not _was_its(cooling, wish):
+        left_ms = cooling.hard_until_log_ms - wish.now_log_ms
+        detail = f"{address} of pool {pool.name} was freed just now and is cooling for another {left_ms} ms"
+        return Refused(Code.ADDRESS_TAKEN, detail, pool.name)
     return wish.choice(number_of(wish.ranges, address) or 0, address.value, cooling)
+
+
+def _was_its(cooling: Cooling | None, wish: Wish) -> bool:
+    """Whether an address was last held by the very attachment that asks."""
+    own = (wish.pool.id, wish.pod_ref, wish.ifname)
+    return cooling is not None and (cooling.pool_id, cooling.pod_ref, cooling.ifname) == own
 
 
 def _places(asks: Sequence[Asked], held: Sequence[Mapping[int, AssignedAddress]], address: Address) -> list[Place]:

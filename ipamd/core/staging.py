@@ -28,6 +28,7 @@ from ipamd.core.outcomes import Code, Done, Imported, ImportedPool, Outcome, Ref
 from ipamd.core.pools import place_in
 from ipamd.core.ports import View
 from ipamd.core.weigh import Destination, weigh
+from ipamd.core.withheld import put_pool
 
 
 def stage(draft: Draft, command: StageImport) -> Outcome:
@@ -108,7 +109,7 @@ def _make_pools(draft: Draft, destinations: Sequence[Destination]) -> list[Pool]
         pool = one.pool
         if one.is_new and pool.name not in made:
             made[pool.name] = Pool(draft.new_id(), pool.definition, draft.stamp.wall_ms)
-            draft.put(made[pool.name])
+            put_pool(draft, made[pool.name])
             draft.event(EventKind.POOL_CREATED, space=pool.space, pool=pool.name, detail="imported")
         pools.append(made[pool.name] if one.is_new else pool)
     return pools
@@ -153,6 +154,7 @@ class _Bringing:
             address=finding.address,
             node=finding.node,
             detail="imported",
+            begins=True,
         )
 
     def _reservation(self, pool: Pool, pod_ref: str) -> tuple[Reservation, list[_Holder]]:

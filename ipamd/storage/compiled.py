@@ -55,7 +55,8 @@ def put(table: Table, only_if_same: str | None = None) -> str:
     """INSERT of a whole row, or UPDATE of the row with the same primary key where the named column is equal."""
     new = sqlite.insert(table)
     keys = [column.name for column in table.primary_key]
-    changed = {column.name: new.excluded[column.name] for column in table.columns if column.name not in keys}
+    rest = [column.name for column in table.columns if column.name not in keys]
+    changed = {name: new.excluded[name] for name in rest or keys}
     condition = table.c[only_if_same] == new.excluded[only_if_same] if only_if_same else None
     return sql(new.on_conflict_do_update(index_elements=keys, set_=changed, where=condition))
 

@@ -1,7 +1,8 @@
 """Owns the digest of a state: equal for the same records, whatever the tables, the file or the store they lie in.
 
 Each record goes in by its kind's number and its fields in the byte form of core.codec, in the order of kinds and keys.
-The free spans do not: they follow from the records.
+The free spans do not: they follow from the records. So members of several versions come to the same one, as long as
+what a newer one knows besides has not been proposed (core.levels): its new kinds of records are not there yet.
 """
 
 from __future__ import annotations
@@ -36,13 +37,14 @@ from ipamd.core.model import (
     Token,
     Tombstone,
 )
+from ipamd.core.restored import Disputed, Restored, Unconfirmed
 from ipamd.storage import statements as st
 from ipamd.storage.compiled import sql
 from ipamd.storage.records import SqliteRecords
 from ipamd.storage.tables import ops
 
-LEVEL: Final = 1
-"""The digest's own format: members compare digests of one level only."""
+ENCODING: Final = 1
+"""The form that records have in a digest. It is not changed: a record that needs another is a new kind."""
 
 _STRETCH: Final = 256
 """How many parts are worked on without a rest: some 2 ms."""
@@ -67,8 +69,11 @@ _KINDS: Final[dict[int, type[Record]]] = {
     17: StagedPart,
     30: Sighting,
     31: MassSilence,
+    32: Restored,
+    33: Unconfirmed,
+    34: Disputed,
 }
-_CODEC: Final[Codec[Any]] = Codec(LEVEL, _KINDS)
+_CODEC: Final[Codec[Any]] = Codec(ENCODING, _KINDS)
 
 _OPS: Final = sql(
     ops.select()
@@ -94,7 +99,7 @@ def machine_digest(connection: sqlite3.Connection, rest: Callable[[], object] = 
 
 
 def _parts(records: Records) -> Iterator[bytes]:
-    yield f"{LEVEL} {records.last_id} {records.last_event}".encode()
+    yield f"{ENCODING} {records.last_id} {records.last_event}".encode()
     for kind in _KINDS.values():
         yield from map(_CODEC.encode, records.all(kind))
 

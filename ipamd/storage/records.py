@@ -30,6 +30,7 @@ from ipamd.core.model import (
     Token,
     Tombstone,
 )
+from ipamd.core.restored import Disputed, Restored, Unconfirmed
 from ipamd.storage import rows, tables
 from ipamd.storage import statements as st
 from ipamd.storage.compiled import sql
@@ -68,6 +69,9 @@ _ALL: Final[dict[type[Any], tuple[str, Callable[[Row], Any]]]] = {
     StagedPart: (_by_key(tables.staged_parts), rows.to_part),
     Sighting: (_by_key(tables.sightings), rows.to_sighting),
     MassSilence: (st.MASS_SILENCE, rows.to_silence),
+    Restored: (st.RESTORED, rows.to_restored),
+    Unconfirmed: (_by_key(tables.unconfirmed), rows.to_unconfirmed),
+    Disputed: (_by_address(tables.disputes), rows.to_disputed),
 }
 
 

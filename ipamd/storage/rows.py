@@ -32,6 +32,7 @@ from ipamd.core.model import (
     Token,
     Tombstone,
 )
+from ipamd.core.restored import Disputed, Restored, Unconfirmed
 from ipamd.storage.tables import Row
 
 SINGLE = 1
@@ -276,7 +277,7 @@ def to_token(row: Row) -> Token:
 
 
 def cluster_row(it: Cluster) -> Row:
-    return SINGLE, it.id, it.founded_ms, it.level
+    return SINGLE, it.id, it.founded_ms, it.level, it.epoch
 
 
 def to_cluster(row: Row) -> Cluster:
@@ -289,6 +290,30 @@ def member_row(it: Member) -> Row:
 
 def to_member(row: Row) -> Member:
     return Member(row[0], row[1], row[2], row[3], bool(row[4]), row[5])
+
+
+def restored_row(it: Restored) -> Row:
+    return SINGLE, it.index, it.log_ms, it.at_ms, it.backup_ms, it.cluster_id
+
+
+def to_restored(row: Row) -> Restored:
+    return Restored(*row[1:])
+
+
+def unconfirmed_row(it: Unconfirmed) -> Row:
+    return (it.pool_id,)
+
+
+def to_unconfirmed(row: Row) -> Unconfirmed:
+    return Unconfirmed(*row)
+
+
+def disputed_row(it: Disputed) -> Row:
+    return it.space, to_blob(it.address), it.node, it.container_id, it.ifname, it.pod_ref, it.since_ms
+
+
+def to_disputed(row: Row) -> Disputed:
+    return Disputed(row[0], from_blob(row[1]), *row[2:])
 
 
 def part_row(it: StagedPart) -> Row:

@@ -16,6 +16,7 @@ from ipamd.core.addresses import Address
 from ipamd.core.intervals import Spans
 from ipamd.core.model import Attachment, Event, Node, Pool, Token
 from ipamd.core.ports import Doubt, FamilyCounts, HistoryRow, NodeRow, ReservationFilter, ReservationRow
+from ipamd.core.withheld import withheld_spans
 from ipamd.storage import statements as st
 from ipamd.storage.catalogue import Catalogue
 from ipamd.storage.compiled import LARGEST, sql, value
@@ -78,7 +79,7 @@ class SqliteSnapshot(SqliteView):
         return doubts_of(self.connection, pool)
 
     def spent(self, pool: Pool, family: int, spans: Spans) -> FamilyCounts:
-        return spent_counts(self.connection, pool, family, spans)
+        return spent_counts(self.connection, pool, family, spans, withheld_spans(self, pool.space, family))
 
     def history(self, space: str, address: Address, before_index: int | None, limit: int) -> Sequence[HistoryRow]:
         return read_history(self, space, address, before_index, limit)

@@ -1,8 +1,8 @@
 """Owns what is free, as closed intervals for each range: split when an address is taken, joined when it comes back.
 
 The invariant, which `ipamd doctor` recomputes: the spans of a range are what it gives, less what its space has
-assigned, cooling or in quarantine; they are disjoint and do not touch. Every step is a few look-ups by key, whatever
-the size of the range. Taking what is taken and giving back what is free changes nothing.
+assigned, cooling, in quarantine or withheld; they are disjoint and do not touch. Every step is a few look-ups by key,
+whatever the size of the range. Taking what is taken and giving back what is free changes nothing.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ import sqlite3
 from collections.abc import Iterator
 
 from ipamd.core.addresses import Address, Network, host_mask, to_blob
-from ipamd.core.intervals import Span, Spans, intersect, subtract
+from ipamd.core.intervals import Span, Spans, contains, intersect, normalise, subtract
 from ipamd.core.model import Range
+from ipamd.core.withheld import usable_of
+from ipamd.storage import statements as st
 from ipamd.storage.compiled import insert, sql, value
 from ipamd.storage.fronts import Fronts
-from ipamd.storage.pool_rows import StoredPool
+from ipamd.storage.pool_rows import StoredPool, read_pool
 from ipamd.storage.tables import addresses, cooling, free_spans, quarantine
 
 _this_range = free_spans.c.range_id == value("range")
@@ -66,7 +68,8 @@ def next_free(connection: sqlite3.Connection, range_id: int, family: int, first:
 
 def next_unoccupied(connection: sqlite3.Connection, space: str, one: Range, first: int, last: int) -> int | None:
     """The lowest address between two that a range gives and nothing occupies: for a pool that has no free spans yet."""
-    for span in intersect(one.usable, (Span(first, last),)):
+    withheld = read_withheld(connection, space, one)
+    for span in subtract(intersect(one.usable, (Span(first, last),)), withheld):
         free = span.first
         for number in _occupied(connection, space, one.family, span):
             if number > free:
@@ -84,8 +87,17 @@ def read_spans(connection: sqlite3.Connection, range_id: int) -> Iterator[Span]:
 
 
 def computed_spans(connection: sqlite3.Connection, space: str, one: Range) -> Spans:
-    """What the free spans of a range have to be, from what occupies its space."""
-    return subtract(one.usable, occupied_spans(connection, space, one))
+    """What the free spans of a range have to be, from what occupies its space and what is withheld there."""
+    return subtract(subtract(one.usable, read_withheld(connection, space, one)), occupied_spans(connection, space, one))
+
+
+def read_withheld(connection: sqlite3.Connection, space: str, one: Range) -> Spans:
+    """What is withheld between the bounds of a range, since pools around it are not confirmed after a restore."""
+    if one.first > one.last:
+        return ()
+    last, first = to_blob(Address(one.family, one.last)), to_blob(Address(one.family, one.first))
+    rows = connection.execute(st.UNCONFIRMED_AROUND, (space, last, first, len(first))).fetchall()
+    return usable_of([read_pool(connection, pool_id).pool for pool_id, _ in rows], one.family)
 
 
 def occupied_spans(connection: sqlite3.Connection, space: str, one: Range) -> Spans:
@@ -116,6 +128,16 @@ class FreeSpans:
         self._fronts = fronts
         self._ranges: dict[tuple[str, Network], list[tuple[int, Range]]] = {}
         self._prefixes: dict[tuple[str, int], dict[int, int]] = {}
+        self._withheld: dict[tuple[str, int], Spans] = {}
+
+    def withhold(self, space: str, family: int, spans: Spans) -> Spans:
+        """What is withheld in a space from now on, whatever became of it; what is so no longer, or only now.
+
+        The pools that give any of that are to be rebuilt.
+        """
+        old = self._withheld.get((space, family), ())
+        self._withheld[space, family] = spans
+        return normalise((*subtract(old, spans), *subtract(spans, old)))
 
     def enlist(self, stored: StoredPool) -> None:
         """Learn of a pool's ranges."""
@@ -152,7 +174,9 @@ class FreeSpans:
             self._take(range_id, address)
 
     def vacate(self, space: str, address: Address) -> None:
-        """Give an address back to every range that gives it."""
+        """Give an address back to every range that gives it, unless it is withheld."""
+        if contains(self._withheld.get((space, address.family), ()), address.value):
+            return
         for range_id in self._giving(space, address):
             self._give(range_id, address)
 

@@ -15,6 +15,7 @@ from ipamd.storage.tables import (
     cluster,
     cooling,
     cursors,
+    disputes,
     generation_floors,
     mass_silence,
     members,
@@ -25,11 +26,13 @@ from ipamd.storage.tables import (
     quarantine,
     ranges,
     reservations,
+    restored,
     settings,
     sightings,
     staged_parts,
     tokens,
     tombstones,
+    unconfirmed,
 )
 
 
@@ -45,6 +48,9 @@ def address_order(table: Table) -> tuple[ColumnElement[int], ColumnElement[bytes
 
 META: Final = sql(meta.select())
 CLUSTER: Final = sql(cluster.select())
+CLUSTER_ID: Final = sql(cluster.select().with_only_columns(cluster.c.cluster_id))
+CLUSTER_LEVEL: Final = sql(cluster.select().with_only_columns(cluster.c.level))
+POSITION: Final = sql(meta.select().with_only_columns(meta.c.applied_index, meta.c.applied_term))
 MEMBERS: Final = sql(members.select().order_by(members.c.name))
 SETTINGS: Final = sql(settings.select())
 
@@ -173,6 +179,25 @@ TOMBSTONES_OF_NODE: Final = sql(
 NODE: Final = by_key(nodes)
 NODES: Final = sql(nodes.select().order_by(nodes.c.name))
 SIGHTING: Final = by_key(sightings)
+RESTORED: Final = sql(restored.select())
+IS_UNCONFIRMED: Final = by_key(unconfirmed)
+_unconfirmed_pool = _pool.join(unconfirmed, unconfirmed.c.pool_id == pools.c.id).order_by(pools.c.name)
+UNCONFIRMED_OF_SPACE: Final = sql(_unconfirmed_pool.where(pools.c.space == value("space")))
+UNCONFIRMED: Final = sql(_unconfirmed_pool)
+UNCONFIRMED_AROUND: Final = sql(
+    _unconfirmed_pool.join(ranges, ranges.c.pool_id == pools.c.id)
+    .where(
+        pools.c.space == value("space"),
+        ranges.c.first <= value("last"),
+        ranges.c.last >= value("first"),
+        func.length(ranges.c.first) == value("size"),
+    )
+    .distinct()
+)
+"""The unconfirmed pools of a space that may give an address between two."""
+
+DISPUTED: Final = by_key(disputes)
+DISPUTES: Final = sql(disputes.select().order_by(disputes.c.space, *address_order(disputes)))
 MASS_SILENCE: Final = sql(mass_silence.select())
 BOOT: Final = by_key(boots)
 BOOTS: Final = sql(boots.select().where(boots.c.node == value("node")).order_by(boots.c.ord))

@@ -49,6 +49,7 @@ cluster = _table(
     _text("cluster_id"),
     _int("founded_ms"),
     _int("level"),
+    _int("epoch"),
     _check("single", "id = 1"),
     _check("level", "level >= 1"),
 )
@@ -318,6 +319,36 @@ mass_silence = _table(
     _int("since_ms"),
     _check("single", "id = 1"),
     _is_flag("stands"),
+)
+
+restored = _table(
+    "restored",
+    _id(),
+    _int("log_index"),
+    _int("log_ms"),
+    _int("at_ms"),
+    _int("backup_ms"),
+    _text("cluster_id"),
+    _check("single", "id = 1"),
+)
+
+unconfirmed = _table(
+    "unconfirmed",
+    Column("pool_id", Integer, _parent("pools.id", owned=True), primary_key=True, nullable=False),
+)
+
+disputes = _table(
+    "disputes",
+    _text("space"),
+    _blob("address"),
+    _text("node"),
+    _text("container_id"),
+    _text("ifname"),
+    _text("pod_ref"),
+    _int("since_ms"),
+    PrimaryKeyConstraint("space", "address"),
+    _is_address("address"),
+    rowid=False,
 )
 
 staged_parts = _table(

@@ -8,7 +8,7 @@ from typing import Final
 from sqlalchemy import ColumnElement, Table, func, literal_column, select
 
 from ipamd.core.addresses import Address, to_blob
-from ipamd.core.intervals import Span, Spans, count, normalise
+from ipamd.core.intervals import Span, Spans, count, intersect, normalise, subtract
 from ipamd.core.model import Pool
 from ipamd.core.ports import FamilyCounts
 from ipamd.storage.compiled import sql, value
@@ -67,8 +67,19 @@ def usable_spans(pool: Pool, family: int) -> Spans:
     return normalise(span for one in ranges for span in one.usable)
 
 
-def spent_counts(connection: sqlite3.Connection, pool: Pool, family: int, spans: Spans) -> FamilyCounts:
-    """How the addresses of some spans, which the pool gives, are spent."""
+def spent_counts(
+    connection: sqlite3.Connection, pool: Pool, family: int, spans: Spans, withheld: Spans = ()
+) -> FamilyCounts:
+    """How the addresses of some spans, which the pool gives, are spent. What else would be free may be `withheld`."""
+    open_counts = _spent(connection, pool, family, subtract(spans, withheld))
+    if not withheld:
+        return open_counts
+    shut = _spent(connection, pool, family, intersect(spans, withheld))
+    shut = shut._replace(withheld=shut.free, free=0)
+    return FamilyCounts(*(one + other for one, other in zip(open_counts, shut, strict=True)))
+
+
+def _spent(connection: sqlite3.Connection, pool: Pool, family: int, spans: Spans) -> FamilyCounts:
     bound = held = cool = quarantined = elsewhere = 0
     for span in spans:
         bounds = _bounds(family, span)

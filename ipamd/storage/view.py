@@ -28,6 +28,7 @@ from ipamd.core.model import (
     Token,
     Tombstone,
 )
+from ipamd.core.restored import Disputed, Restored
 from ipamd.storage import statements as st
 from ipamd.storage.catalogue import Catalogue
 from ipamd.storage.pool_rows import StoredPool
@@ -38,11 +39,13 @@ from ipamd.storage.rows import (
     to_cluster,
     to_cooling,
     to_cursor,
+    to_disputed,
     to_member,
     to_node,
     to_part,
     to_quarantine,
     to_reservation,
+    to_restored,
     to_settings,
     to_sighting,
     to_silence,
@@ -207,6 +210,24 @@ class SqliteView:
 
     def mass_silence(self) -> MassSilence | None:
         return self._one(to_silence, st.MASS_SILENCE)
+
+    def restored(self) -> Restored | None:
+        return self._one(to_restored, st.RESTORED)
+
+    def is_unconfirmed(self, pool_id: int) -> bool:
+        return self._ask(st.IS_UNCONFIRMED, (pool_id,)).fetchone() is not None
+
+    def unconfirmed_of_space(self, space: str) -> Sequence[Pool]:
+        return [self.stored(*row).pool for row in self._run(st.UNCONFIRMED_OF_SPACE, (space,)).fetchall()]
+
+    def unconfirmed(self) -> Sequence[Pool]:
+        return [self.stored(*row).pool for row in self._run(st.UNCONFIRMED).fetchall()]
+
+    def disputed(self, space: str, address: Address) -> Disputed | None:
+        return self._one(to_disputed, st.DISPUTED, space, to_blob(address))
+
+    def disputes(self) -> Sequence[Disputed]:
+        return self._all(to_disputed, st.DISPUTES)
 
     def boot(self, node: str, boot_id: str) -> Boot | None:
         return self._one(to_boot, st.BOOT, node, boot_id)

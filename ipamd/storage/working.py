@@ -13,11 +13,12 @@ from typing import Any, Final
 
 from ipamd.core.changes import Record
 from ipamd.core.model import Boot, GenerationFloor, Node, Pool, Settings
+from ipamd.core.restored import Restored
 from ipamd.storage.catalogue import Catalogue
 from ipamd.storage.fronts import Fronts
 from ipamd.storage.view import SqliteView
 
-KEPT: Final = frozenset({Pool, GenerationFloor, Node, Boot, Settings})
+KEPT: Final = frozenset({Pool, GenerationFloor, Node, Boot, Settings, Restored})
 """The kinds of records of which anything is kept."""
 
 _MOST: Final = 20_000
@@ -34,6 +35,9 @@ class WorkingView(SqliteView):
         self._floors: dict[int, int] = {}
         self._nodes: dict[str, Node] = {}
         self._boots: dict[tuple[str, str], Boot] = {}
+        self._restored: tuple[Restored | None] | None = None
+        """What there is; None: not asked for yet."""
+
 
     def forget(self, record: Record) -> None:
         """A record of one of the kinds in KEPT was written or dropped."""
@@ -43,6 +47,8 @@ class WorkingView(SqliteView):
             self._boots.pop((record.node, record.boot_id), None)
         elif isinstance(record, GenerationFloor):
             self._floors.pop(record.pool_id, None)
+        elif isinstance(record, Restored):
+            self._restored = None
         elif isinstance(record, Pool):  # perhaps under another name; its floor goes with it
             self._pools.clear()
             self._floors.clear()
@@ -60,6 +66,11 @@ class WorkingView(SqliteView):
         if found is None:
             found = self._floors[pool_id] = super().generation_floor(pool_id)
         return found
+
+    def restored(self) -> Restored | None:
+        if self._restored is None:
+            self._restored = (super().restored(),)
+        return self._restored[0]
 
     def node(self, name: str) -> Node | None:
         found = self._nodes.get(name)

@@ -9,6 +9,7 @@ from typing import Any, Final
 from ipamd.core.addresses import to_blob
 from ipamd.core.changes import Change, Drop, Occupy, Put, Record, Vacate
 from ipamd.core.imports import StagedPart
+from ipamd.core.intervals import Spans, intersect
 from ipamd.core.model import (
     AssignedAddress,
     Attachment,
@@ -29,6 +30,8 @@ from ipamd.core.model import (
     Token,
     Tombstone,
 )
+from ipamd.core.restored import Disputed, Restored, Unconfirmed
+from ipamd.core.withheld import usable_of
 from ipamd.storage import rows, tables
 from ipamd.storage import statements as st
 from ipamd.storage.compiled import drop, insert, put, sql, value
@@ -59,6 +62,9 @@ _PUT: Final[dict[type[Any], tuple[str, Callable[[Any], Row]]]] = {
     StagedPart: (put(tables.staged_parts), rows.part_row),
     Sighting: (put(tables.sightings), rows.sighting_row),
     MassSilence: (put(tables.mass_silence), rows.silence_row),
+    Restored: (put(tables.restored), rows.restored_row),
+    Unconfirmed: (put(tables.unconfirmed), rows.unconfirmed_row),
+    Disputed: (put(tables.disputes), rows.disputed_row),
 }
 
 _DROP: Final[dict[type[Any], tuple[str, Callable[[Any], Row]]]] = {
@@ -74,6 +80,9 @@ _DROP: Final[dict[type[Any], tuple[str, Callable[[Any], Row]]]] = {
     Token: (drop(tables.tokens), lambda it: (it.id,)),
     Member: (drop(tables.members), lambda it: (it.name,)),
     StagedPart: (drop(tables.staged_parts), lambda it: (it.import_id, it.number)),
+    Restored: (drop(tables.restored), lambda _: (rows.SINGLE,)),
+    Unconfirmed: (drop(tables.unconfirmed), lambda it: (it.pool_id,)),
+    Disputed: (drop(tables.disputes), lambda it: (it.space, to_blob(it.address))),
 }
 
 _PUT_POOL: Final = put(tables.pools)
@@ -95,6 +104,11 @@ class Writer:
         self._free = FreeSpans(view.connection, view.fronts)
         for pool_id, revision in self._connection.execute(_ALL_POOLS).fetchall():
             self._free.enlist(view.stored(pool_id, revision))
+        self._remark: set[str] = set()
+        """The spaces in which other pools may be unconfirmed now."""
+
+        for space in sorted({pool.space for pool in view.unconfirmed()}):
+            self._withhold(space)
 
     def carry_out(self, changes: Iterable[Change]) -> None:
         """Write changes in their order. Raises Broken for one that contradicts what is there."""
@@ -107,6 +121,34 @@ class Writer:
                 self._free.occupy(change.space, change.address)
             elif isinstance(change, Vacate):
                 self._free.vacate(change.space, change.address)
+        if self._remark:
+            self._settle_withheld()
+
+    def _settle_withheld(self) -> None:
+        """Other pools of some spaces are unconfirmed: what is free there is worked out anew, where that matters."""
+        for space in sorted(self._remark):
+            changed = self._withhold(space)
+            for pool in self._view.pools_of_space(space):
+                if any(intersect(usable_of((pool,), family), spans) for family, spans in changed.items()):
+                    self._free.rebuild(self._stored_now(pool.id))
+        self._remark.clear()
+
+    def _withhold(self, space: str) -> dict[int, Spans]:
+        """Read what is withheld in a space; what has changed, by family."""
+        pools = self._view.unconfirmed_of_space(space)
+        return {family: self._free.withhold(space, family, usable_of(pools, family)) for family in (4, 6)}
+
+    def _stored_now(self, pool_id: int) -> StoredPool:
+        stored = self._stored(pool_id)
+        if stored is None:
+            raise Broken(f"there is no pool of id {pool_id}")
+        return stored
+
+    def _mark(self, mark: Unconfirmed) -> None:
+        """A pool is unconfirmed, or confirmed; it may be gone already."""
+        stored = self._stored(mark.pool_id)
+        if stored is not None:
+            self._remark.add(stored.pool.space)
 
     def _put(self, record: Record) -> None:
         if isinstance(record, Pool):
@@ -117,6 +159,8 @@ class Writer:
         if self._execute(statement, row(record)).rowcount != 1:
             raise Broken(f"{record} would take an address from its holder")
         self._deadlines.note_record(record)
+        if isinstance(record, Unconfirmed):
+            self._mark(record)
         if kind in KEPT:
             self._view.forget(record)
 
@@ -128,6 +172,8 @@ class Writer:
         statement, key = _DROP[kind]
         if self._execute(statement, key(record)).rowcount != 1:
             raise Broken(f"{record} cannot be dropped: it is not there")
+        if isinstance(record, Unconfirmed):
+            self._mark(record)
         if kind in KEPT:
             self._view.forget(record)
 
@@ -146,6 +192,8 @@ class Writer:
         self._view.catalogue.remember(new)
         self._free.enlist(new)
         self._free.rebuild(new)
+        if self._view.is_unconfirmed(pool.id):
+            self._remark.add(pool.space)
 
     def _drop_pool(self, pool: Pool) -> None:
         self._view.forget(pool)
@@ -153,6 +201,8 @@ class Writer:
         if old is None:
             raise Broken(f"pool {pool.name} cannot be dropped: it is not there")
         self._free.strike(old)
+        if self._view.is_unconfirmed(pool.id):
+            self._remark.add(pool.space)
         self._execute(_DROP_POOL, (pool.id,))
         self._view.catalogue.forget(pool.id)
 

@@ -18,9 +18,10 @@ CREATE TABLE cluster (
     cluster_id TEXT NOT NULL,
     founded_ms INTEGER NOT NULL,
     level INTEGER NOT NULL,
+    epoch INTEGER NOT NULL,
     CONSTRAINT pk_cluster PRIMARY KEY (id),
-    CONSTRAINT ck_cluster_level CHECK (level >= 1),
-    CONSTRAINT ck_cluster_single CHECK (id = 1)
+    CONSTRAINT ck_cluster_single CHECK (id = 1),
+    CONSTRAINT ck_cluster_level CHECK (level >= 1)
 ) STRICT;
 CREATE TABLE cooling (
     space TEXT NOT NULL,
@@ -52,6 +53,33 @@ CREATE TABLE events (
     CONSTRAINT ck_events_address CHECK (length(address) IN (4, 16)),
     CONSTRAINT ck_events_begins CHECK (begins IN (0, 1))
 ) STRICT;
+CREATE TABLE restored (
+    id INTEGER NOT NULL,
+    log_index INTEGER NOT NULL,
+    log_ms INTEGER NOT NULL,
+    at_ms INTEGER NOT NULL,
+    backup_ms INTEGER NOT NULL,
+    cluster_id TEXT NOT NULL,
+    CONSTRAINT pk_restored PRIMARY KEY (id),
+    CONSTRAINT ck_restored_single CHECK (id = 1)
+) STRICT;
+CREATE TABLE disputes (
+    space TEXT NOT NULL,
+    address BLOB NOT NULL,
+    node TEXT NOT NULL,
+    container_id TEXT NOT NULL,
+    ifname TEXT NOT NULL,
+    pod_ref TEXT NOT NULL,
+    since_ms INTEGER NOT NULL,
+    CONSTRAINT pk_disputes PRIMARY KEY (space, address),
+    CONSTRAINT ck_disputes_address CHECK (length(address) IN (4, 16))
+) WITHOUT ROWID, STRICT;
+CREATE TABLE unconfirmed (
+    pool_id INTEGER NOT NULL,
+    CONSTRAINT pk_unconfirmed PRIMARY KEY (pool_id),
+    CONSTRAINT fk_unconfirmed_pool_id
+        FOREIGN KEY(pool_id) REFERENCES pools (id) ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED
+) STRICT;
 CREATE TABLE members (
     name TEXT NOT NULL,
     member_id TEXT NOT NULL,
@@ -60,8 +88,8 @@ CREATE TABLE members (
     voter INTEGER NOT NULL,
     level INTEGER NOT NULL,
     CONSTRAINT pk_members PRIMARY KEY (name),
-    CONSTRAINT ck_members_level CHECK (level >= 1),
-    CONSTRAINT ck_members_voter CHECK (voter IN (0, 1))
+    CONSTRAINT ck_members_voter CHECK (voter IN (0, 1)),
+    CONSTRAINT ck_members_level CHECK (level >= 1)
 ) STRICT;
 CREATE TABLE meta (
     id INTEGER NOT NULL,

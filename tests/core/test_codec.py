@@ -51,6 +51,8 @@ COMMAND_KINDS = {
     "ConfirmSilence": 33,
     "NoteRefused": 34,
     "NoteUses": 35,
+    "ConfirmPool": 36,
+    "ClaimLiving": 37,
 }
 """Written down once more: a log that is on disk knows a command by its number."""
 
@@ -65,6 +67,7 @@ OUTCOME_KINDS = {
     "Done": 8,
     "Imported": 9,
     "TokenStored": 10,
+    "Confirmed": 12,
 }
 
 SIMPLE: dict[Any, st.SearchStrategy[Any]] = {
