@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 
 class StartRefused(Exception):  # noqa: N818 - what happens, not an error of a caller
     """What was found is nothing to start on; the sentence says why and names a way out."""
@@ -13,3 +15,16 @@ class JournalFull(Exception):  # noqa: N818 - a state of the disk
 
 class JournalFailed(Exception):  # noqa: N818 - a state of the disk
     """Nobody knows any more what is on the disk, or it contradicts what was asked: the process must stop."""
+
+
+class OtherFormat(Exception):  # noqa: N818 - what the bytes are
+    """Whole, and written in a format that this program does not read."""
+
+    def __init__(self, found: int) -> None:
+        super().__init__(f"format {found}")
+        self.found = found
+
+
+def other_format(path: Path, found: int, known: int) -> str:
+    """What is said of a whole file of another format."""
+    return f"{path} has format {found}, this program reads format {known}: start the version of ipamd that wrote it"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
 
-from ipamd.consensus.failures import JournalFailed, JournalFull, StartRefused
+from ipamd.consensus.failures import JournalFailed, JournalFull, OtherFormat, StartRefused, other_format
 from ipamd.consensus.files import NO_ROOM, File, Files
 from ipamd.consensus.segments import sync_names
 
@@ -17,7 +17,7 @@ NEW_NAME = "vote.new"
 _HEAD = struct.Struct("<8sIQB")
 _CRC = struct.Struct("<I")
 _MARK = b"IPAMDVOT"
-_FORMAT = 1
+FORMAT = 1
 
 
 class Ballot(NamedTuple):
@@ -29,18 +29,20 @@ class Ballot(NamedTuple):
 
 def encode_ballot(ballot: Ballot) -> bytes:
     """Mark, format, term, whether there is a vote, the vote, and a CRC-32 of all that."""
-    body = _HEAD.pack(_MARK, _FORMAT, ballot.term, ballot.vote is not None) + (ballot.vote or "").encode()
+    body = _HEAD.pack(_MARK, FORMAT, ballot.term, ballot.vote is not None) + (ballot.vote or "").encode()
     return body + _CRC.pack(crc32(body))
 
 
 def decode_ballot(data: bytes) -> Ballot | None:
-    """The reverse; None: damaged, or of another format."""
+    """The reverse; None: damaged. Raises OtherFormat."""
     body, crc = data[: -_CRC.size], data[-_CRC.size :]
     if len(body) < _HEAD.size or _CRC.pack(crc32(body)) != crc:
         return None
     mark, version, term, has_vote = _HEAD.unpack_from(body)
-    if (mark, version) != (_MARK, _FORMAT):
+    if mark != _MARK:
         return None
+    if version != FORMAT:
+        raise OtherFormat(version)
     return Ballot(term, body[_HEAD.size :].decode() if has_vote else None)
 
 
@@ -51,6 +53,8 @@ def read_ballot(directory: Path, files: Files) -> Ballot | None:
     file = files.open(directory / NAME, writable=False)
     try:
         ballot = decode_ballot(file.pread(file.size(), 0))
+    except OtherFormat as error:
+        raise StartRefused(other_format(directory / NAME, error.found, FORMAT)) from None
     finally:
         file.close()
     if ballot is None:

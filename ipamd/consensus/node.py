@@ -25,6 +25,7 @@ from ipamd.consensus.peers import ALONE, Beginning, NoWire, SnapshotSource, Wire
 from ipamd.consensus.replica import Replica
 from ipamd.core.entries import Item
 from ipamd.core.figures import PeerFigures
+from ipamd.core.levels import NewerEntry
 from ipamd.core.model import Member
 from ipamd.core.ports import Answer, LogStatus, StateMachine, Unavailable
 
@@ -325,7 +326,7 @@ class RaftNode:
     def _die(self, error: Exception) -> None:
         """Tell everybody who waits, then whoever can end the process."""
         sentence = str(error)
-        if not isinstance(error, JournalFailed | JournalFull):
+        if not isinstance(error, JournalFailed | JournalFull | NewerEntry):
             sentence = f"the log cannot go on: {type(error).__name__}: {error}"
             logger.error("unexpected in the Raft thread", exc_info=error)
         self._dead = True

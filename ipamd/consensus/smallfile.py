@@ -1,16 +1,22 @@
-"""Owns small files beside the journal that are only ever replaced whole: a mark and a CRC tell whether one is."""
+"""Owns small files beside the journal that are only ever replaced whole: a mark and a CRC tell whether one is.
+
+Mark, CRC-32 of all that follows and format, both u32 and little-endian, then the content.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 from zlib import crc32
 
-from ipamd.consensus.failures import JournalFailed, JournalFull, StartRefused
+from ipamd.consensus.failures import JournalFailed, JournalFull, StartRefused, other_format
 from ipamd.consensus.files import NO_ROOM, File, Files
 from ipamd.consensus.segments import sync_names, unlink
 from ipamd.consensus.survey import WAY_OUT
 
+FORMAT = 1
+
 _MARK = b"IPAMFILE"
+_FORMAT_BYTES = 4
 _DRAFT = ".new"
 
 
@@ -23,10 +29,13 @@ def read(path: Path, files: Files) -> bytes | None:
         data = file.pread(file.size(), 0)
     finally:
         file.close()
-    body = data[len(_MARK) + 4 :]
-    if data != _framed(body):
+    content = data[len(_MARK) + 4 :]
+    if data != _framed(content) or len(content) < _FORMAT_BYTES:
         raise StartRefused(f"{path} is damaged; {WAY_OUT}")
-    return body
+    version = int.from_bytes(content[:_FORMAT_BYTES], "little")
+    if version != FORMAT:
+        raise StartRefused(other_format(path, version, FORMAT))
+    return content[_FORMAT_BYTES:]
 
 
 def write(path: Path, body: bytes, files: Files) -> None:
@@ -35,7 +44,7 @@ def write(path: Path, body: bytes, files: Files) -> None:
     if draft.name in files.names(path.parent):
         unlink(draft, files)
     try:
-        _fill(files.create(draft), _framed(body))
+        _fill(files.create(draft), _framed(FORMAT.to_bytes(_FORMAT_BYTES, "little") + body))
         files.rename(draft, path)
     except OSError as error:
         if error.errno in NO_ROOM:
@@ -50,8 +59,8 @@ def remove(path: Path, files: Files) -> None:
     sync_names(path.parent, files)
 
 
-def _framed(body: bytes) -> bytes:
-    return _MARK + crc32(body).to_bytes(4, "little") + body
+def _framed(content: bytes) -> bytes:
+    return _MARK + crc32(content).to_bytes(4, "little") + content
 
 
 def _fill(file: File, data: bytes) -> None:

@@ -11,6 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+from ipamd.consensus.failures import other_format
 from ipamd.consensus.files import Files
 from ipamd.consensus.records import FORMAT, MARK, Record, decode_head, decode_record
 from ipamd.consensus.segments import SUFFIX, Contents
@@ -85,8 +86,10 @@ def scan(path: Path, first: int, used: bytes, data: bytes) -> Scanned:
     head = decode_head(data)
     if head is None:
         _judge_head(found, data)
-    elif head != (FORMAT, first):
-        sentence = f"{path} is of format {head[0]} and begins at index {head[1]}: this program reads format {FORMAT}"
+    elif head[0] != FORMAT:
+        found.findings.append(Finding(other_format(path, head[0], FORMAT), fatal=True))
+    elif head[1] != first:
+        sentence = f"{path} begins at index {head[1]}, which is not what it is named after"
         found.findings.append(Finding(sentence, fatal=True))
     else:
         _scan_records(found, data)

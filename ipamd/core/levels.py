@@ -16,6 +16,11 @@ from ipamd.core.model import Member
 from ipamd.core.ports import View
 from ipamd.core.values import replace
 
+
+class NewerEntry(Exception):  # noqa: N818 - what the entry is
+    """A committed entry that this program cannot read; one sentence. Nobody may pass it by."""
+
+
 LEVEL: Final = 1
 """The level of this program."""
 
@@ -43,7 +48,8 @@ def hindrance(data: bytes, members: Collection[Member]) -> str | None:
     older = sorted(member.name for member in members if member.level < level)
     if not older:
         return None
-    return f"{' and '.join(older)} {'runs' if len(older) == 1 else 'run'} an older version of ipamd: upgrade it first"
+    run, them = ("runs", "it") if len(older) == 1 else ("run", "them")
+    return f"{' and '.join(older)} {run} an older version of ipamd: upgrade {them} first"
 
 
 def raised(view: View, command: Command) -> tuple[Put, ...]:

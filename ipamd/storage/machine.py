@@ -17,6 +17,7 @@ from ipamd.core.commands import AddMember, BindMember, Found, PromoteMember, Rem
 from ipamd.core.decide import Decision, decide, expire
 from ipamd.core.digests import ends_transaction
 from ipamd.core.entries import Item, Stamp, decode_entry
+from ipamd.core.levels import NewerEntry, level_of
 from ipamd.core.model import Member
 from ipamd.core.outcomes import Outcome
 from ipamd.core.ports import Applied, LogEntry
@@ -53,8 +54,10 @@ def _told_of_disk(path: Path) -> Iterator[None]:
         if is_damage(error):
             raise damage(path, error) from error
         raise
-    except CodecError:
-        raise  # an entry of the log, not what is in the file
+    except CodecError as error:  # an entry of the log, not what is in the file
+        raise NewerEntry(
+            f"an entry of the log cannot be read ({error}): a newer version of ipamd wrote it; start that one"
+        ) from error
     except SENSELESS as error:
         raise nonsense(path, error) from error
 
@@ -67,6 +70,7 @@ class SqliteMachine:
     _stamp: Stamp
     _members: tuple[Member, ...] = ()
     _cluster_id: str | None = None
+    _level: int = 1
 
     def __init__(
         self,
@@ -112,6 +116,11 @@ class SqliteMachine:
     def cluster_id(self) -> str | None:
         """The cluster's id; None before it was founded."""
         return self._cluster_id
+
+    @property
+    def level(self) -> int:
+        """The highest level of a command in the log so far."""
+        return self._level
 
     @property
     def view(self) -> WorkingView:
@@ -186,7 +195,7 @@ class SqliteMachine:
         command = decode_command(item.command)
         decision = decide(self._view, command, stamp)
         self._carry_out(decision)
-        if isinstance(command, _OF_MEMBERS):
+        if isinstance(command, _OF_MEMBERS) or level_of(command) > self._level:
             self._meet_members()
         if item.keep_ms:
             until_log_ms = stamp.log_ms + item.keep_ms
@@ -203,7 +212,8 @@ class SqliteMachine:
         found = tuple(self._view.members())
         if found != self._members:
             self._members = found
-        self._cluster_id = self._view.cluster_id()
+        cluster = self._view.cluster()
+        self._cluster_id, self._level = (None, 1) if cluster is None else (cluster.id, cluster.level)
 
     def _undo(self) -> None:
         if self._connection.in_transaction:  # SQLite itself rolls back when the disk is full

@@ -1,7 +1,8 @@
 """Owns snapshots as files: a copy of the database of one moment, with a hash, made while others read and write.
 
-The file is the SQLite database, then the SHA-256 of that and a mark. It is made on demand and read by another member,
-which takes it into its own database in one transaction: whoever reads there goes on with what it saw.
+The file is the SQLite database, then a SHA-256, a mark and the format of the file (one byte). It is made on demand
+and read by another member, which takes it into its own database in one transaction: whoever reads there goes on with
+what it saw.
 """
 
 from __future__ import annotations
@@ -18,8 +19,12 @@ from ipamd.core.ports import SnapshotRefused
 from ipamd.storage import statements as st
 from ipamd.storage.database import APPLICATION_ID, FORMAT, connect
 from ipamd.storage.errors import DiskFull
+from ipamd.storage.opening import level_above
 
-_MARK: Final = b"IPAMSNAP"
+FILE_FORMAT: Final = 1
+"""Of what is around the database, which has a format of its own."""
+
+_MARK: Final = b"IPAMSNA" + bytes((FILE_FORMAT,))
 _TRAILER_BYTES: Final = 32 + len(_MARK)
 _PAGES: Final = 512
 _CHUNK_BYTES: Final = 1 << 20
@@ -64,23 +69,33 @@ def inspect_snapshot(path: Path, cluster_id: str | None) -> tuple[int, int]:
     with _opened(path) as connection:
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         version = connection.execute("PRAGMA user_version").fetchone()[0]
-        if (application, version) != (APPLICATION_ID, FORMAT):
-            raise SnapshotRefused(f"the snapshot {path} is of format {version}, this program reads {FORMAT}")
+        if application != APPLICATION_ID:
+            raise SnapshotRefused(f"the snapshot {path} is a database of another program, not of ipamd")
+        if version > FORMAT:
+            raise SnapshotRefused(
+                f"the snapshot {path} has format {version}, this program reads formats up to {FORMAT}"
+            )
         finding = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
         if finding != "ok":
             raise SnapshotRefused(f"the snapshot {path} is damaged: {finding}")
-        theirs = connection.execute(st.CLUSTER).fetchone()
-        if cluster_id is not None and (theirs is None or theirs[1] != cluster_id):
+        theirs = connection.execute(st.CLUSTER_ID).fetchone()
+        if cluster_id is not None and (theirs is None or theirs[0] != cluster_id):
             raise SnapshotRefused(f"the snapshot {path} is of another cluster")
-        row = connection.execute(st.META).fetchone()
-        return row[1], row[2]
+        newer = level_above(connection)
+        if newer is not None:
+            raise SnapshotRefused(f"the snapshot {path} {newer}")
+        applied, term = connection.execute(st.POSITION).fetchone()
+        return applied, term
 
 
 def copy_snapshot(path: Path, target: sqlite3.Connection) -> None:
-    """Take a snapshot that was inspected into a database, as one transaction. Raises SnapshotRefused, DiskFull."""
-    with _opened(path) as source:
+    """Take a snapshot that was inspected into a database, as one transaction. Raises SnapshotRefused, DiskFull.
+
+    One of an older format is brought to the current one first, in a file of its own.
+    """
+    with _opened(path) as source, _current(path, source) as current:
         try:
-            source.backup(target)
+            current.backup(target)
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF == _NO_ROOM:
                 raise DiskFull("no space is left to install a snapshot") from error
@@ -97,10 +112,30 @@ def _copy(source: sqlite3.Connection, draft: Path) -> tuple[int, int]:
     return row[1], row[2]
 
 
+@contextmanager
+def _current(path: Path, source: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    """The same state in the current format."""
+    if source.execute("PRAGMA user_version").fetchone()[0] == FORMAT:
+        yield source
+        return
+    from ipamd.storage.migrate import upgrade  # noqa: PLC0415 - alembic is slow to load and seldom needed
+
+    draft = path.with_name(f"{path.name}.current")
+    draft.unlink(missing_ok=True)
+    os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    try:
+        with closing(sqlite3.connect(draft, isolation_level=None)) as connection:
+            source.backup(connection)
+            upgrade(connection)
+            yield connection
+    finally:
+        draft.unlink(missing_ok=True)
+
+
 def _seal(path: Path) -> None:
     with path.open("rb+") as file:
         size = file.seek(0, os.SEEK_END)
-        file.write(_hash(file, size) + _MARK)
+        file.write(_hash(file, size, _MARK) + _MARK)
         file.flush()
         os.fsync(file.fileno())
 
@@ -113,14 +148,18 @@ def _check_hash(path: Path) -> None:
                 raise SnapshotRefused(f"the snapshot {path} is not whole")
             file.seek(size)
             trailer = file.read()
-            if trailer != _hash(file, size) + _MARK:
+            if trailer[:32] != _hash(file, size, trailer[32:]) or trailer[32:-1] != _MARK[:-1]:
                 raise SnapshotRefused(f"the snapshot {path} is not whole, or was changed on its way")
+            if trailer[-1] != FILE_FORMAT:
+                raise SnapshotRefused(
+                    f"the snapshot {path} is a file of format {trailer[-1]}, this program reads format {FILE_FORMAT}"
+                )
     except OSError as error:
         raise SnapshotRefused(f"the snapshot {path} cannot be read: {error.strerror}") from error
 
 
-def _hash(file: BinaryIO, size: int) -> bytes:
-    """Of the first bytes; the file is read from its beginning and left behind them."""
+def _hash(file: BinaryIO, size: int, mark: bytes) -> bytes:
+    """SHA-256 of the first bytes and the mark; the file is read from its beginning and left behind them."""
     whole = hashlib.sha256()
     file.seek(0)
     while size > 0:
@@ -129,6 +168,7 @@ def _hash(file: BinaryIO, size: int) -> bytes:
             break
         whole.update(part)
         size -= len(part)
+    whole.update(mark)
     return whole.digest()
 
 

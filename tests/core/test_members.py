@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ipamd.core.changes import Put
 from ipamd.core.commands import (
     KINDS,
     AddMember,
@@ -14,8 +15,10 @@ from ipamd.core.commands import (
     encode_command,
     is_configuration,
 )
-from ipamd.core.model import EventKind, Member, Settings
-from ipamd.core.outcomes import Code, Done
+from ipamd.core.decide import Decision
+from ipamd.core.model import Cluster, EventKind, Member, Settings
+from ipamd.core.outcomes import Code, Done, Refused
+from ipamd.core.values import replace
 from tests.core.world import ORIGIN, World, refused
 
 ONE = Member("n1", "id1", "h1:7481", "http://h1")
@@ -41,7 +44,7 @@ def test_a_new_member_has_no_vote(world: World) -> None:
     assert world.run(AddMember(ORIGIN, TWO)) == Done()
     assert [(one.name, one.voter) for one in members(world)] == [("n1", True), ("n2", False)]
     assert told(world) == [EventKind.MEMBER_ADDED]
-    assert world.events()[-1].detail == "n2 id2 raft h2:7481 api http://h2"
+    assert world.events()[-1].detail == "n2 id2 raft h2:7481 api http://h2 level 1"
 
 
 def test_it_gets_one_once(world: World) -> None:
@@ -110,3 +113,23 @@ def test_the_log_knows_a_change_of_members_by_its_first_bytes() -> None:
     assert not is_configuration(encode_command(Found(ORIGIN, "c", Settings(), (ONE,))))
     assert not is_configuration(b"")
     assert {kind for kind, command in KINDS.items() if command in {type(one) for one in changes}} == {17, 18, 19, 20}
+
+
+def test_who_runs_an_older_version_than_the_log_needs_is_not_taken_in(world: World) -> None:
+    world.state.carry_out(
+        Decision(Done(), (Put(Cluster("c", 1, level=2)),), world.state.last_id, world.state.last_event)
+    )
+    old = Member("n9", "id9", "h9:1", "http://h9", voter=False)
+    assert world.run(AddMember(ORIGIN, old)) == Refused(
+        Code.OLD_MEMBER,
+        "n9 runs an older version of ipamd than its cluster has come to need: install the newer one on it",
+    )
+    assert world.run(AddMember(ORIGIN, replace(old, level=2))) == Done()
+    assert world.run(AddMember(ORIGIN, Member("n8", "", "h8:1", "http://h8"))) == Done(), (
+        "it says its level when it starts"
+    )
+
+
+def test_a_level_that_a_member_tells_is_kept(world: World) -> None:
+    world.run(BindMember(ORIGIN, "n1", "id1", "h1:1", "http://h1", level=3))
+    assert next(one for one in world.state.members() if one.name == "n1").level == 3

@@ -16,8 +16,9 @@ from ipamd.core.addresses import Network
 from ipamd.core.commands import Found, Origin
 from ipamd.core.model import Member, Settings
 from ipamd.core.ports import SnapshotRefused, View
+from ipamd.storage import migrate, snapshots
 from ipamd.storage.database import FILE_NAME
-from ipamd.storage.errors import DiskFull
+from ipamd.storage.errors import DiskFull, NewerFormat
 from ipamd.storage.snapshots import make_snapshot
 from tests.storage.crash import command
 from tests.storage.driver import Driver
@@ -129,7 +130,7 @@ def test_another_cluster_and_another_format_are_refused(driver: Driver, other: D
     with pytest.raises(SnapshotRefused, match="is of another cluster"):
         other.machine.inspect(str(path))
     other.connection.execute("PRAGMA user_version = 99")
-    with pytest.raises(SnapshotRefused, match="is of format 99, this program reads"):
+    with pytest.raises(SnapshotRefused, match="has format 99, this program reads"):
         driver.machine.inspect(str(taken(other, tmp_path / "newer")))
 
 
@@ -224,3 +225,64 @@ def _subnet(view: View) -> Network:
     found_pool = view.pool("p")
     assert found_pool is not None
     return found_pool.sets[0][0].subnet
+
+
+def older_scripts(place: Path) -> Path:
+    """The migrations, and one more to a format 2 that has another table."""
+    (place / "versions").mkdir(parents=True)
+    for source in ("env.py", "versions/0001_initial.py"):
+        (place / source).write_text((migrate.scripts() / source).read_text())
+    (place / "versions" / "0002_next.py").write_text(
+        'from alembic import op\nrevision = "0002"\ndown_revision = "0001"\n'
+        'def upgrade():\n    op.execute("CREATE TABLE new (x INTEGER) STRICT")\n    op.execute("PRAGMA user_version = 2")\n'
+    )
+    return place
+
+
+def test_one_of_an_older_format_is_brought_up_on_its_way_in(
+    driver: Driver, other: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grown(driver, 10)
+    path = taken(driver, tmp_path / "snapshot")
+    scripts = older_scripts(tmp_path / "scripts")
+    monkeypatch.setattr(migrate, "scripts", lambda: scripts)
+    monkeypatch.setattr(snapshots, "FORMAT", 2)
+    assert other.machine.inspect(str(path)) == driver.machine.applied
+    other.machine.install(str(path))
+    assert other.rows("PRAGMA user_version") == [(2,)]
+    assert other.rows("SELECT * FROM new") == []
+    assert other.digest() == driver.digest()
+    assert sorted(one.name for one in tmp_path.iterdir() if "snapshot" in one.name) == ["snapshot"]
+
+
+def test_one_of_a_newer_format_is_refused(driver: Driver, other: Driver, tmp_path: Path) -> None:
+    grown(driver, 3)
+    driver.connection.execute("PRAGMA user_version = 2")
+    path = taken(driver, tmp_path / "snapshot")
+    with pytest.raises(SnapshotRefused, match="snapshot has format 2, this program reads formats up to 1"):
+        other.machine.inspect(str(path))
+
+
+def test_one_in_a_file_of_a_newer_form_is_refused(
+    driver: Driver, other: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grown(driver, 3)
+    monkeypatch.setattr(snapshots, "_MARK", b"IPAMSNA\x02")
+    path = taken(driver, tmp_path / "snapshot")
+    monkeypatch.undo()
+    with pytest.raises(SnapshotRefused, match="snapshot is a file of format 2, this program reads format 1"):
+        other.machine.inspect(str(path))
+
+
+def test_a_state_that_needs_a_newer_program_is_refused_as_a_snapshot_and_at_a_start(
+    driver: Driver, other: Driver, tmp_path: Path
+) -> None:
+    grown(driver, 3)
+    driver.connection.execute("UPDATE cluster SET level = 2")
+    path = taken(driver, tmp_path / "snapshot")
+    with pytest.raises(SnapshotRefused, match="has come to need level 2 of ipamd, this program has level 1"):
+        other.machine.inspect(str(path))
+    with pytest.raises(
+        NewerFormat, match="has come to need level 2 of ipamd, this program has level 1: start the newer"
+    ):
+        driver.reopen()
