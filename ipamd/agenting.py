@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 
 from ipamd import __version__, sockets, system
 from ipamd.agent import Agent, Servers, Upstream
+from ipamd.agent.enrolling import Enrolling
 from ipamd.agent.learning import Keep, Learning
 from ipamd.agentdir import AgentDirectory, Kept
 from ipamd.api.agent import build_agent
 from ipamd.api.server import Listener
 from ipamd.api.upstream import HttpTransport
 from ipamd.core.ports import Unavailable
-from ipamd.credentials import token_in, trust_in
+from ipamd.credentials import TokenPurse, Trust, token_in, trust_in
 from ipamd.datadir import DataDirError
 from ipamd.metrics import AgentMetrics
 from ipamd.notify import notify
@@ -25,6 +26,7 @@ from ipamd.service.ports import Facts
 from ipamd.service.reporting import Reporting
 from ipamd.service.sandboxes import Sandboxes
 from ipamd.service.spooling import Spooling
+from ipamd.service.tokens import new_secret
 from ipamd.service.wire import Asked
 from ipamd.settings import AgentConfig
 from ipamd.spool import DirectorySpool
@@ -49,7 +51,9 @@ class RunningAgent:
 async def attending(config: AgentConfig) -> AsyncIterator[RunningAgent]:
     """The whole agent; what was opened last is closed first."""
     async with AsyncExitStack() as stack:
-        transport = HttpTransport(token_in(config.token_file), trust_in(config.tls_ca))
+        trust = trust_in(config.tls_ca)
+        purse = _purse(config)
+        transport = HttpTransport(purse or token_in(config.token_file), trust)
         stack.push_async_callback(transport.close)
         spool = DirectorySpool(config.spool_dir)
         stack.push_async_callback(spool.close)
@@ -60,6 +64,8 @@ async def attending(config: AgentConfig) -> AsyncIterator[RunningAgent]:
         clock = system.SystemClock()
         servers = Servers(config.server, kept.servers, zlib.crc32(config.full_name.encode()))
         upstream = Upstream(transport, servers, clock=clock, random=system.random_bytes)
+        if purse is not None and purse.is_empty:
+            await _enrol(config, purse, trust, servers, stack)
         await _claim(config, directory, kept, upstream)
         sandboxes = Sandboxes(system.Namespaces(), system.CniRecords(config.cni_cache_dir))
         agent = Agent(
@@ -97,13 +103,35 @@ async def attending(config: AgentConfig) -> AsyncIterator[RunningAgent]:
         yield RunningAgent()
 
 
+def _purse(config: AgentConfig) -> TokenPurse | None:
+    """Where the token goes that this node fetches; None: it is given one. Raises CredentialsError."""
+    if config.enrol_file is None or config.token_file is None:
+        return None
+    return TokenPurse(config.token_file, lambda: new_secret(system.random_bytes))
+
+
+async def _enrol(config: AgentConfig, purse: TokenPurse, trust: Trust, servers: Servers, stack: AsyncExitStack) -> None:
+    """Have this node's token fetched: at once if that can be, or beside what the agent does. Raises CredentialsError.
+
+    Without a token no call is taken, but a DEL can be put aside, so the agent serves.
+    """
+    transport = HttpTransport(token_in(config.enrol_file), trust)
+    stack.push_async_callback(transport.close)
+    clock = system.SystemClock()
+    upstream = Upstream(transport, servers, clock=clock, random=system.random_bytes)
+    enrolling = Enrolling(upstream, purse, config.full_name, clock)
+    if await enrolling.enrol() is not None:
+        stack.push_async_callback(enrolling.stop)
+        enrolling.start()
+
+
 async def _claim(config: AgentConfig, directory: AgentDirectory, kept: Kept, upstream: Upstream) -> None:
     """The node's name must be the one that its pods are known under. Raises DataDirError."""
     old, new = kept.node_name, config.node_name
     if old != new and not await _was_renamed(config, old, upstream):
         raise DataDirError(
             f"this host is node {old}, not {new}: start it with --node-name {old}, or, to take its pods along to the"
-            f" new name, first run: ipamctl node rename {old} {new} (and give it a token for {new})"
+            f" new name, first run: ipamctl node rename {old} {new}"
         )
     directory.write(replace(kept, node_name=new))
 

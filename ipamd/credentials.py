@@ -1,4 +1,7 @@
-"""Owns what an agent shows and what it trusts: a token and an authority in files, read again when they change."""
+"""Owns what an agent shows and what it trusts: a token and an authority in files, read again when they change.
+
+A node that fetches its token has a purse for it: two files, the secret that it asks for and the token that it has.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from ipamd.datadir import DataDirError, sync_directory, write_durably
+
 T = TypeVar("T")
+
+Trust = Callable[[], ssl.SSLContext | None]
+"""What servers must hold before; None: what the system trusts."""
+
+_ASKED = ".asked"
 
 _log = logging.getLogger("ipamd.agent")
 
@@ -48,12 +58,54 @@ class Followed(Generic[T]):
         return self._mark != before
 
 
+class TokenPurse:
+    """The file of a node's own token, which may not be there yet. Reading it is what `token_in` is to another's."""
+
+    def __init__(self, path: Path, new_secret: Callable[[], str]) -> None:
+        """Raises CredentialsError where a token is there and cannot be used."""
+        self._path, self._new_secret = path, new_secret
+        self._draft = path.with_name(f"{path.name}{_ASKED}")
+        self._followed = None if self.is_empty else Followed("token-file", path, _read_token)
+
+    def __call__(self) -> str | None:
+        """The token; None while there is none."""
+        if self._followed is None and not self.is_empty:
+            try:
+                self._followed = Followed("token-file", self._path, _read_token)
+            except CredentialsError as error:
+                _log.error("%s", error)
+        return None if self._followed is None else self._followed()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no token yet."""
+        return not self._path.exists()
+
+    def asked(self) -> str:
+        """The secret that is asked for: that of the last time, or a new one. Raises OSError."""
+        try:
+            return _read_token(self._draft)
+        except CredentialsError:  # none, or one that a crash cut short: nobody was asked with it
+            secret = self._new_secret()
+        try:
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_durably(self._draft, secret.encode() + b"\n")
+        except DataDirError as error:
+            raise OSError(str(error)) from error
+        return secret
+
+    def settle(self) -> None:
+        """The cluster knows it: it is the token from now on. Raises OSError."""
+        self._draft.replace(self._path)
+        sync_directory(self._path.parent)
+
+
 def token_in(path: Path | None) -> Callable[[], str | None]:
     """The token in a file; without one none is shown. Raises CredentialsError."""
     return Followed("token-file", path, _read_token) if path is not None else lambda: None
 
 
-def trust_in(path: Path | None) -> Callable[[], ssl.SSLContext | None]:
+def trust_in(path: Path | None) -> Trust:
     """What servers must hold before; without a file what the system trusts. Raises CredentialsError."""
     return Followed("tls-ca", path, _read_authority) if path is not None else lambda: None
 

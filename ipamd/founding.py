@@ -7,8 +7,8 @@ from pathlib import Path
 
 from ipamd.core.commands import Found, Origin
 from ipamd.core.model import Member, Role, Token
+from ipamd.core.tokens import TTL_S
 from ipamd.datadir import ADMIN_TOKEN_FILE, DataDirError, write_durably
-from ipamd.service.tokens import TTL_S
 from ipamd.settings import Config
 
 ID_BYTES = 16

@@ -7,14 +7,24 @@ from __future__ import annotations
 
 from ipamd.core.commands import DropToken, NoteUses, PutToken
 from ipamd.core.draft import Draft
-from ipamd.core.model import EventKind, Token
+from ipamd.core.model import EventKind, Role, Token
 from ipamd.core.outcomes import Code, Done, Outcome, Refused, TokenStored
 from ipamd.core.values import replace
+
+_DAY_S = 86_400
+TTL_S: dict[Role, int | None] = {
+    Role.READER: 90 * _DAY_S,
+    Role.OPERATOR: 90 * _DAY_S,
+    Role.ADMIN: 90 * _DAY_S,
+    Role.ENROL: _DAY_S,
+    Role.NODE: None,
+}
+"""How long a token lasts unless its maker says otherwise. None: until it is revoked, or its node forgotten."""
 
 USE_KEPT_MS = 3_600_000
 """The time of a token's last use is written at most once an hour."""
 
-ENDED_KEPT_MS = 30 * 86_400_000
+ENDED_KEPT_MS = 30 * _DAY_S * 1000
 """How long an expired token is still listed."""
 
 DROPPED_AT_ONCE = 256

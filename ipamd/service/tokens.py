@@ -11,7 +11,7 @@ from ipamd.core.commands import DropToken, PutToken
 from ipamd.core.model import Role, Token
 from ipamd.core.outcomes import Done, TokenStored
 from ipamd.core.ports import Log
-from ipamd.core.tokens import has_ended
+from ipamd.core.tokens import TTL_S, has_ended
 from ipamd.service.ports import Clock, Random
 from ipamd.service.proposer import Proposer
 from ipamd.service.reader import Reader
@@ -20,16 +20,6 @@ from ipamd.service.tokenuse import TokenUse
 
 PREFIX = "ipamd_"
 """How a secret begins, so that people and scanners know one when they see it."""
-
-DAY_S = 86_400
-TTL_S: dict[Role, int | None] = {
-    Role.READER: 90 * DAY_S,
-    Role.OPERATOR: 90 * DAY_S,
-    Role.ADMIN: 90 * DAY_S,
-    Role.ENROL: DAY_S,
-    Role.NODE: None,
-}
-"""How long a token lasts unless its maker says otherwise. None: until it is revoked, or its node forgotten."""
 
 _SECRET_BYTES = 32
 _ID_BYTES = 8

@@ -35,6 +35,14 @@ AGENT_TABLE: tuple[Setting, ...] = tuple(
             default_note="none; the servers must have tokens switched off",
         ),
         Setting(
+            "enrol-file",
+            kinds.PATH,
+            None,
+            "A file with a token of role `enrol`, the same on many hosts: while there is no `token-file`, the agent"
+            " fetches this node's own token and keeps it there, with mode 0600.",
+            default_note="`token-file` must be there",
+        ),
+        Setting(
             "tls-ca",
             kinds.PATH,
             None,

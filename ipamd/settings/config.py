@@ -67,6 +67,7 @@ class AgentConfig:
     config: Path | None
     server: tuple[str, ...]
     token_file: Path | None
+    enrol_file: Path | None
     tls_ca: Path | None
     socket: Path
     spool_dir: Path

@@ -34,6 +34,8 @@ def mistakes_of_agent(given: Named, host: Host) -> list[str]:
     found = [] if "node-name" in given.values or "node-name" in given.unread else _host_as_node(host)
     if "server" not in given.values and "server" not in given.unread:
         found.append("server: must be given, once for each server (--server https://HOST:7480)")
+    if "enrol-file" in given.values and "token-file" not in given.values and "token-file" not in given.unread:
+        found.append(f"{given.text('enrol-file')}: needs --token-file, where the token that is fetched is kept")
     return found
 
 

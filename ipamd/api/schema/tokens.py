@@ -10,8 +10,9 @@ from ipamd.api.schema.common import Given, Shown, maybe_when, when
 from ipamd.core.definition import DefinitionError, check_seconds
 from ipamd.core.model import FOREVER, Role, Token
 from ipamd.core.names import InvalidName, check_name, check_node
+from ipamd.core.tokens import TTL_S
 from ipamd.errors import ApiError
-from ipamd.service.tokens import TTL_S, Minted
+from ipamd.service.tokens import Minted
 
 
 class TokenBody(Given):
