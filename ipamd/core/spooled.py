@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
 from ipamd.core.values import Value
@@ -30,8 +30,9 @@ MOST_CALLS: Final = 100_000
 
 _VERSION = 1
 _HEAD = re.compile(rb"ipamd-spool ([0-9]{1,4}) ([0-9a-f]{8}) ([0-9]{1,9})")
-_NAME = re.compile(r"([0-9]{16})\.del")
+_KEPT = ".del"
 _DIGITS = 16
+_NUMBER = re.compile(r"[0-9]{16,}")
 
 
 class SpoolError(Exception):
@@ -80,6 +81,9 @@ class Spool(Protocol):
     def newest(self) -> int | None:
         """The number of the call that came last."""
 
+    def first(self, most: int) -> Sequence[int]:
+        """The numbers of up to so many calls that are to be delivered next, in order."""
+
     async def put(self, call: SpooledCall) -> None:
         """Keep a call; returns once a power cut cannot take it away. Raises SpoolError."""
 
@@ -122,9 +126,10 @@ def decode(data: bytes) -> SpooledCall:
 
 def name_of(number: int) -> str:
     """The name of a file."""
-    return f"{number:0{_DIGITS}d}.del"
+    return f"{number:0{_DIGITS}d}{_KEPT}"
 
 
-def numbers_of(names: Iterable[str]) -> list[int]:
+def numbers_of(names: Iterable[str], suffix: str = _KEPT) -> list[int]:
     """The numbers of the files among some names, in order; other names are left out."""
-    return sorted(int(found[1]) for name in names if (found := _NAME.fullmatch(name)))
+    stems = (name.removesuffix(suffix) for name in names if name.endswith(suffix))
+    return sorted(int(stem) for stem in stems if _NUMBER.fullmatch(stem))

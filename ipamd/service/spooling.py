@@ -34,8 +34,14 @@ DELIVERY_S: Final = 5.0
 _PAUSE_S: Final = (0.1, 0.2, 0.4, 0.8)
 """How long to wait after an attempt in vain, after two, ...: a cluster that is back is found within a second."""
 
+FEW: Final = 64
+"""So many are delivered one after the other; ..."""
+
+AT_ONCE: Final = 32
+"""... where more wait, so many are under way at once."""
+
 _FAULTS: Final = 10
-"""After so many answers that are the server's own fault, one call no longer keeps the others waiting."""
+"""After so many answers that are the server's own fault, or readings that fail, one call keeps the others no longer."""
 
 _NOT_NOW: Final = frozenset({"unauthorized", "forbidden", "too_many_requests"})
 """Refusals that are about the moment and not about the call."""
@@ -131,7 +137,7 @@ class Spooling(Background):
             while (number := self._spool.oldest) is not None:
                 if await self._forward(number):
                     tries = self._faults = 0
-                    self._moved.set()
+                    await self._forward_many()
                 else:
                     await asyncio.sleep(_PAUSE_S[min(tries, len(_PAUSE_S) - 1)])
                     tries += 1
@@ -142,8 +148,16 @@ class Spooling(Background):
             if self._spool.oldest is None:
                 await self._came.wait()
 
-    async def _forward(self, number: int) -> bool:
-        """One attempt with one call; whether it waits no more."""
+    async def _forward_many(self) -> None:
+        """While many wait and all goes well, some at once: each says when it started, so that any order does."""
+        while self.length > FEW:
+            some = self._spool.first(AT_ONCE)
+            if not all(await asyncio.gather(*(self._forward(number, alone=False) for number in some))):
+                return
+
+    async def _forward(self, number: int, *, alone: bool = True) -> bool:
+        """One attempt with one call; whether it waits no more. What is at fault is found out about each alone."""
+        call = None
         try:
             call = await self._spool.read(number)
             await self._deliver(call, self._clock.monotonic_s() + DELIVERY_S)
@@ -151,17 +165,17 @@ class Spooling(Background):
             await self._refuse(number, f"the file is damaged: {error}", None)
         except Undeliverable as error:
             await self._refuse(number, str(error), call)
-        except Faulty as error:
-            self._faults += 1
+        except (Faulty, SpoolError) as error:
+            self._faults += alone
             if self._faults < _FAULTS:
-                return self._waits(error.detail)
-            await self._refuse(number, f"the servers fail over it: {error.detail}", call)
+                return self._waits(str(error))
+            what = "the servers fail over it" if call is not None else "its file cannot be read"
+            await self._refuse(number, f"{what}: {error}", call)
         except Unavailable as error:
             return self._waits(error.detail)
-        except SpoolError as error:
-            return self._waits(str(error))
         else:
             await self._drop(number)
+        self._moved.set()
         return True
 
     def _waits(self, why: str) -> bool:

@@ -46,11 +46,10 @@ class Folder:
             _make(self.refused)
             self._lock = _locked(path)
             names, refused = _names(path), _names(self.refused)
+            for number in numbers_of(names, _DRAFT):  # of a process that ended before the call was kept
+                (path / name_of(number)).with_suffix(_DRAFT).unlink(missing_ok=True)
         except OSError as error:
             raise SpoolError(f"the spool {path} cannot be used: {_why(error)}") from error
-        for name in names:
-            if name.endswith(_DRAFT):  # of a process that ended before the call was kept
-                (path / name).unlink(missing_ok=True)
         self.numbers = deque(numbers_of(names))
         """Of the calls that wait, in order."""
 
@@ -107,16 +106,16 @@ class Folder:
         self._forget(number)
         target = self.refused / name_of(number)
         try:
-            target.with_suffix(".why").write_text(f"{why}\n")
             with contextlib.suppress(FileNotFoundError):
                 (self.path / name_of(number)).replace(target)
+            self.refused_numbers.append(number)
+            while len(self.refused_numbers) > MOST_REFUSED:
+                oldest = self.refused / name_of(self.refused_numbers.popleft())
+                oldest.unlink(missing_ok=True)
+                oldest.with_suffix(".why").unlink(missing_ok=True)
+            target.with_suffix(".why").write_text(f"{why}\n")  # last: a full disk takes the call, and this no more
         except OSError as error:
             raise SpoolError(f"a refused call cannot be put into {self.refused}: {_why(error)}") from error
-        self.refused_numbers.append(number)
-        while len(self.refused_numbers) > MOST_REFUSED:
-            oldest = self.refused / name_of(self.refused_numbers.popleft())
-            oldest.unlink(missing_ok=True)
-            oldest.with_suffix(".why").unlink(missing_ok=True)
 
     def _write(self, call: SpooledCall, beside: int) -> int:
         """A file under its final name, itself durable; its number. Raises SpoolError."""

@@ -45,6 +45,11 @@ class DirectorySpool:
         """The number of the call that came last."""
         return _at(self._folder.numbers, -1)
 
+    def first(self, most: int) -> Sequence[int]:
+        """The numbers of up to so many calls that are to be delivered next, in order."""
+        numbers = (_at(self._folder.numbers, place) for place in range(most))
+        return [number for number in numbers if number is not None]
+
     async def put(self, call: SpooledCall) -> None:
         """Keep a call; returns once a power cut cannot take it away. Raises SpoolError."""
         kept: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -262,3 +262,64 @@ async def test_many_at_once_share_the_syncs(make: Make, cluster: Cluster, monkey
     await asyncio.gather(*takes)
     assert one.length == sum(batches) == 40
     assert len(batches) < 10
+
+
+async def test_a_file_that_cannot_be_read_blocks_nothing_for_long(make: Make, cluster: Cluster, tmp_path: Path) -> None:
+    one = await make()
+    for name in "ab":
+        await one.take(call(name), cluster.fail, soon())
+    broken = tmp_path / "spool" / "0000000000000001.del"
+    broken.unlink()
+    broken.mkdir()  # what a read fails on, whoever reads
+    cluster.failure = None
+    one.start()
+    await delivered(one)
+    assert [taken.request_id for taken in cluster.taken] == ["b"]
+    assert "its file cannot be read" in (tmp_path / "spool/refused/0000000000000001.why").read_text()
+
+
+async def test_where_many_wait_some_are_under_way_at_once_and_all_arrive(make: Make, cluster: Cluster) -> None:
+    names = [f"c{number}" for number in range(3 * spooling.FEW)]
+    one = await make(most=len(names))
+    await asyncio.gather(*(one.take(call(name), cluster.fail, soon()) for name in names))
+    under_way: list[int] = []
+    arrived: list[str] = []
+    now = 0
+
+    async def deliver(spooled: SpooledCall, _deadline_s: float) -> None:
+        nonlocal now
+        now += 1
+        under_way.append(now)
+        await asyncio.sleep(0.001)
+        now -= 1
+        arrived.append(spooled.request_id)
+
+    one._deliver = deliver
+    one.start()
+    await delivered(one)
+    assert sorted(arrived) == sorted(names)
+    assert max(under_way) == spooling.AT_ONCE
+    assert arrived[-spooling.FEW :] == names[-spooling.FEW :], "the last are in order, one by one"
+
+
+async def test_among_many_only_the_one_that_servers_fail_over_is_given_up(
+    make: Make, cluster: Cluster, tmp_path: Path
+) -> None:
+    names = [f"c{number}" for number in range(2 * spooling.FEW)]
+    one = await make(most=len(names))
+    await asyncio.gather(*(one.take(call(name), cluster.fail, soon()) for name in names))
+    tries = dict.fromkeys(names, 0)
+
+    async def deliver(spooled: SpooledCall, _deadline_s: float) -> None:
+        tries[spooled.request_id] += 1
+        if spooled.request_id == "c20":
+            raise Faulty("a mistake", "unknown")
+        if tries[spooled.request_id] == 1 and spooled.request_id in ("c10", "c30"):
+            raise AWAY
+
+    one._deliver = deliver
+    one.start()
+    await delivered(one)
+    assert tries["c20"] >= 10
+    assert all(tries.values())
+    assert [path.stem for path in (tmp_path / "spool/refused").glob("*.del")] == ["0000000000000021"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -162,3 +164,71 @@ def test_damaged_and_missing_files_are_told_apart_from_calls(opened: Callable[..
     for number in (first, second):
         with pytest.raises(Damaged):
             spool.read(number)
+
+
+def test_what_is_not_its_own_is_let_alone(opened: Callable[..., Folder]) -> None:
+    spool = opened()
+    spool.put([call("a")])
+    for name in ("notes.txt", "1.del", "copy of 0000000000000001.del", "x.new"):
+        (spool.path / name).write_text("mine")
+    (spool.path / "later.new").mkdir()
+    again = opened()
+    assert held(again) == ["a"]
+    assert {"notes.txt", "1.del", "x.new", "later.new"} <= {one.name for one in again.path.iterdir()}
+
+
+def test_the_last_number_is_not_the_end(opened: Callable[..., Folder]) -> None:
+    """Whoever put a file with the highest number there must not make those that come later invisible."""
+    spool = opened()
+    spool.put([call("a")])
+    (spool.path / f"{spool.numbers[0]:016d}.del").rename(spool.path / "9999999999999999.del")
+    again = opened()
+    again.put([call("b"), call("c")])
+    assert held(opened()) == ["a", "b", "c"]
+
+
+def test_a_call_is_put_away_before_its_reason(opened: Callable[..., Folder]) -> None:
+    """A disk that is full takes the one and not the other; a restart must not deliver it again."""
+    spool = opened()
+    spool.put([call("a")])
+    (spool.refused / f"{spool.numbers[0]:016d}.why").mkdir()
+    with pytest.raises(SpoolError, match="cannot be put into"):
+        spool.refuse(spool.numbers[0], "no")
+    assert held(opened()) == []
+
+
+FULL = """
+import sys
+from pathlib import Path
+from ipamd.core.spooled import SpooledCall, SpoolError
+from ipamd.spool.folder import Folder
+
+spool, kept, said = Folder(Path(sys.argv[1]) / "spool"), [], ""
+while not said:
+    name = f"c{len(kept)}"
+    (error,) = spool.put([SpooledCall(name, 5, {"CNI-ContainerID": name}, bytes(3000))])
+    said = str(error or "")
+    kept += [] if error else [name]
+print(said)
+assert "No space left on device" in said, said
+assert len(kept) > 20
+try:
+    spool.refuse(spool.numbers[0], "no")  # its reason finds no room, it is put away all the same
+except SpoolError as error:
+    print(error)
+for number in list(spool.numbers)[:5]:
+    spool.drop(number)
+assert spool.put([SpooledCall("last", 5, {"CNI-ContainerID": "last"}, bytes(3000))]) == [None]
+spool.close()
+again = Folder(spool.path)
+assert [again.read(number).request_id for number in again.numbers] == [*kept[6:], "last"]
+assert not list(again.path.glob("*.new"))
+"""
+
+
+@pytest.mark.needs_root
+def test_a_full_disk_loses_nothing_that_was_kept_and_takes_calls_again(tmp_path: Path) -> None:
+    mount = 'mount -t tmpfs -o size=256k none "$1" && exec "$2" -c "$3" "$1"'
+    subprocess.run(
+        ["unshare", "--mount", "sh", "-c", mount, "sh", str(tmp_path), sys.executable, FULL], check=True, timeout=60
+    )
