@@ -11,7 +11,7 @@ N ?= 200
 SOAK_MINUTES ?= 60
 BIN := $(VENV)/bin
 
-.PHONY: demo cluster test check format bench sim mutants soak clean
+.PHONY: demo cluster test check format bench sim mutants soak docs lock e2e-compose clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/python -m demo.story
@@ -44,8 +44,24 @@ mutants: $(VENV)/.dev
 soak: $(VENV)/.dev
 	$(BIN)/python -m tests.soak --minutes $(SOAK_MINUTES) $(if $(SEED),--seed $(SEED))
 
+docs: $(VENV)/.docs
+	$(BIN)/mkdocs build --strict --quiet
+
+e2e-compose: $(VENV)/.dev
+	$(BIN)/python -m pytest -q tests/e2e/test_compose.py
+
+# What the image is made of: versions and hashes as PyPI has them, whatever pip of this machine is told beside.
+lock: $(VENV)/lock/bin/pip-compile
+	env -u PIP_FIND_LINKS PIP_CONFIG_FILE=/dev/null CUSTOM_COMPILE_COMMAND='make lock' $< $(LOCKING) \
+		--output-file contrib/docker/requirements.lock pyproject.toml
+	env -u PIP_FIND_LINKS PIP_CONFIG_FILE=/dev/null CUSTOM_COMPILE_COMMAND='make lock' $< $(LOCKING) \
+		--output-file contrib/docker/build.lock contrib/docker/build.in
+
+LOCKING := --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url --no-emit-find-links \
+	--no-emit-trusted-host
+
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed; say PYTHON=...") if sys.version_info < (3, 11) else None'
@@ -58,3 +74,11 @@ $(VENV)/.runtime: pyproject.toml | $(VENV)/bin/python
 $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
 	touch $@ $(VENV)/.runtime
+
+$(VENV)/.docs: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[docs]'
+	touch $@ $(VENV)/.runtime
+
+$(VENV)/lock/bin/pip-compile: | $(VENV)/bin/python
+	$(PYTHON) -m venv $(VENV)/lock
+	$(VENV)/lock/bin/pip install --quiet --disable-pip-version-check 'pip-tools>=7.5'
