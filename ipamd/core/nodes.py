@@ -20,6 +20,12 @@ def rename_node(draft: Draft, command: RenameNode) -> Outcome:
         return Refused(Code.NOT_FOUND, f"there is no node {command.node}")
     if view.node(command.to) is not None:
         return Refused(Code.INVALID_REQUEST, f"there is a node {command.to} already")
+    if node.clash:
+        detail = (
+            f"two hosts have the name {node.name}, and nobody can tell whose pods would go along: give one of them"
+            f" another --node-name and an empty data or spool directory, then: ipamctl node forget {node.name}"
+        )
+        return Refused(Code.INVALID_REQUEST, detail)
     for attachment in attachments_on(draft, command.node):
         if attachment.owner is not None:
             draft.put(replace(attachment, owner=replace(attachment.owner, node=command.to)))

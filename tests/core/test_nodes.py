@@ -84,6 +84,19 @@ def test_a_name_that_is_taken_or_unknown_is_refused(world: World) -> None:
     assert refused(rename(world, "n7", "n8")) is Code.NOT_FOUND
 
 
+def test_a_name_that_two_hosts_have_goes_to_neither(world: World) -> None:
+    world.add("t/a", "c1", boot="b1")
+    world.add("t/b", "c2", boot="b2")
+    world.add("t/c", "c3", boot="b1")
+    outcome = rename(world, "n1", "n9")
+    assert refused(outcome) is Code.INVALID_REQUEST
+    assert isinstance(outcome, Refused)
+    assert "ipamctl node forget n1" in outcome.detail
+    assert world.node("n1").clash
+    assert forget(world, "n1") == Done()
+    assert rename(world, "n1", "n9") == Done()
+
+
 def test_a_name_that_would_give_a_pod_two_reservations_is_refused(world: World) -> None:
     world.add("_/n1/c1", "c1", node="n1")
     world.reserve("_/n9/c1")
