@@ -17,7 +17,6 @@ from ipamd.api.intake import SERVER, request_id_of
 from ipamd.api.problems import failure_of
 from ipamd.cni.call import AddCall, AnyCall, CheckCall, DelCall, StatusCall
 from ipamd.cni.errors import CniError, of_api_error, render_error
-from ipamd.core.ports import Unavailable
 from ipamd.service.calls import CallRecord
 
 CONTENT_TYPE = "application/cni+json"
@@ -62,9 +61,7 @@ def cni_endpoint(front: Front, verb: str, answer: Answer) -> WebHandler:
         except ConnectionError:
             raise  # the plugin is gone: nobody is there to be answered
         except Exception as error:  # noqa: BLE001 - the boundary of the process: the plugin gets an error object, always
-            failure = cni_error_of(error, progress.request_id)
-            _note(front, verb, progress, failure.code, failure.msg)
-            return _refuse(front, failure, progress, passing=isinstance(error, Unavailable))
+            return _fail(front, verb, progress, error)
         _note(front, verb, progress, done.code, done.msg)
         headers = _headers(progress.request_id, done.index)
         return web.Response(status=done.status, body=done.body, headers=headers)
@@ -72,15 +69,23 @@ def cni_endpoint(front: Front, verb: str, answer: Answer) -> WebHandler:
     return serve
 
 
-def cni_error_of(error: BaseException, request_id: str) -> CniError:
-    """What an exception is to a CNI caller."""
-    return error if isinstance(error, CniError) else of_api_error(failure_of(error, request_id).error)
-
-
 def refuse_unknown(front: Front, request: web.Request, error: BaseException) -> web.Response:
     """The answer to a CNI call that has no handler."""
     progress = _begin(front, request)
-    return _refuse(front, cni_error_of(error, progress.request_id), progress)
+    failure = failure_of(error, progress.request_id)
+    return _refuse(front, of_api_error(failure.error), progress)
+
+
+def _fail(front: Front, verb: str, progress: Progress, error: BaseException) -> web.Response:
+    """What an exception is to a CNI caller."""
+    if isinstance(error, CniError):
+        _note(front, verb, progress, error.code, error.msg)
+        return _refuse(front, error, progress)
+    failure = failure_of(error, progress.request_id)
+    refused = of_api_error(failure.error)
+    _note(front, verb, progress, refused.code, refused.msg)
+    status = 429 if failure.error.row.status == 429 else refused.status
+    return _refuse(front, refused, progress, status, failure.headers.get("Retry-After"))
 
 
 def _begin(front: Front, request: web.Request) -> Progress:
@@ -91,15 +96,17 @@ def _headers(request_id: str, index: int) -> dict[str, str]:
     return {"Content-Type": CONTENT_TYPE, "X-Request-Id": request_id, "Ipamd-Index": str(index), "Server": SERVER}
 
 
-def _refuse(front: Front, error: CniError, progress: Progress, *, passing: bool = False) -> web.Response:
-    """`passing`: another server, or this one a moment later, may have an answer (Retry-After tells an agent so)."""
+def _refuse(
+    front: Front, error: CniError, progress: Progress, status: int | None = None, retry_after: str | None = None
+) -> web.Response:
+    """`retry_after`: another server, or this one later, may have an answer (it tells an agent so)."""
     call = progress.call
     node, version = (call.node, call.version) if call else (front.facts.node, None)
     body = render_error(version, error, node, progress.request_id)
     headers = _headers(progress.request_id, front.applied())
-    if passing:
-        headers["Retry-After"] = "1"
-    return web.Response(status=error.status, body=body, headers=headers)
+    if retry_after is not None:
+        headers["Retry-After"] = retry_after
+    return web.Response(status=status or error.status, body=body, headers=headers)
 
 
 def _note(front: Front, verb: str, progress: Progress, code: int, msg: str) -> None:

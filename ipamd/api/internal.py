@@ -15,6 +15,7 @@ from aiohttp.typedefs import Handler as WebHandler
 
 from ipamd.api.between import BYTES, PREFIX, Result, decode_items, encode_results
 from ipamd.api.endpoint import headers_of
+from ipamd.api.gate import KNOWN
 from ipamd.api.intake import deadline_after_s, left_ms_of, read_body, request_id_of
 from ipamd.api.problems import failure_of, respond
 from ipamd.api.snapshots import send
@@ -45,6 +46,7 @@ def _endpoint(services: Services, inside: Inside, serve: Serve) -> WebHandler:
         deadline_s = services.clock.monotonic_s()
         try:
             _admit(inside, request)
+            request[KNOWN] = True
             deadline_s = deadline_after_s(deadline_s, left_ms_of(request.headers))
             return await serve(inside, request, deadline_s - services.clock.monotonic_s())
         except ConnectionError:

@@ -9,9 +9,9 @@ from typing import Any
 
 from aiohttp import web
 
-from ipamd.api.access import SOCKET_CALLER, Access, Caller, ForNodes, Least
+from ipamd.api.access import SOCKET_CALLER, Caller, ForNodes, Least
 from ipamd.api.cni import Answer, Answered, Progress
-from ipamd.api.endpoint import admit
+from ipamd.api.gate import Gate
 from ipamd.api.intake import deadline_after_s, read_body
 from ipamd.api.resolving import overrides_of
 from ipamd.cni.call import AddCall, AnyCall, CheckCall, DelCall, GcCall, StatusCall, parse
@@ -50,11 +50,11 @@ class _Caller:
         return AGENT not in self.headers
 
 
-def server_call(services: Services, access: Access, verb: str) -> Answer:
+def server_call(services: Services, gate: Gate, verb: str) -> Answer:
     """Answers the calls of one verb from the cluster's state."""
 
     async def answer(request: web.Request, progress: Progress) -> Answered:
-        caller = admit(services, access, request, Least.OPERATOR, ForNodes.OWN)
+        caller = await gate.admit(request, Least.OPERATOR, ForNodes.OWN, gives_back=verb == "del")
         body = await read_body(request)
         try:
             call = progress.call = _read(services, caller, verb, request.headers, body)

@@ -1,0 +1,80 @@
+"""Owns who gets in: who asks, whether they may, and whether they ask too often; all before a body is read."""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import urlsplit
+
+from aiohttp import web
+
+from ipamd.api.access import NOBODY, Access, Caller, ForNodes, Least, identify
+from ipamd.api.limits import Limiter, Rates
+from ipamd.api.places import network_of
+from ipamd.api.problems import Failure
+from ipamd.errors import ApiError
+from ipamd.service import Services
+
+KNOWN: Final = web.RequestKey("known", bool)
+"""Where a request says that whoever sent it may do something: its connection is no stranger's any more."""
+
+_MISSING = "this needs a token, and none was sent (Authorization: Bearer TOKEN; ipamctl and the plugin: token-file)"
+_UNKNOWN = "the token that was sent is unknown, revoked or expired"
+
+
+class Gate:
+    """The way in of one listener."""
+
+    def __init__(self, services: Services, access: Access, rates: Rates | None = None) -> None:
+        self._services, self._access = services, access
+        self._limiter = Limiter(services.clock, rates)
+
+    async def admit(
+        self, request: web.Request, least: Least, nodes: ForNodes, *, gives_back: bool = False, enrols: bool = False
+    ) -> Caller:
+        """Who asks, if they may. What gives an address back is never too much. Raises ApiError, Failure."""
+        try:
+            caller = await self._identify(request, least, gives_back=gives_back)
+            _check_role(caller, least, nodes, enrols=enrols)
+        except (ApiError, Failure) as refused:
+            error = refused.error if isinstance(refused, Failure) else refused
+            self._services.refusals.note(error.row.code)
+            raise
+        return caller
+
+    async def _identify(self, request: web.Request, least: Least, *, gives_back: bool) -> Caller:
+        headers = request.headers
+        authorization = headers.get("Authorization")
+        if self._access is not Access.SOCKET:
+            _refuse_foreign_pages(headers.get("Origin"), headers.get("Host"))
+        caller = identify(self._access, authorization, self._services.tokens)
+        if caller is None:
+            await self._limiter.stranger(_address(request))
+            if least is Least.ANYBODY:
+                return NOBODY
+            raise ApiError("unauthorized", _MISSING if authorization is None else _UNKNOWN)
+        request[KNOWN] = True
+        if self._access is not Access.SOCKET and not gives_back:
+            key = caller.scope if self._access is Access.TOKENS else _address(request)
+            await self._limiter.known(key, caller.role)
+        return caller
+
+
+def _check_role(caller: Caller, least: Least, nodes: ForNodes, *, enrols: bool) -> None:
+    if not caller.may(least, nodes, enrols=enrols):
+        raise ApiError("forbidden", f"the role {caller.role} may not do this; it takes {least.name.lower()}")
+
+
+def _address(request: web.Request) -> str:
+    return network_of(request.remote or "")
+
+
+def _refuse_foreign_pages(origin: str | None, host: str | None) -> None:
+    """A browser names the page that sends a request: one of another site has no business here."""
+    if origin is None:
+        return
+    try:
+        is_own = urlsplit(origin).netloc == (host or "")
+    except ValueError:  # brackets without an IPv6 address between them
+        is_own = False
+    if not is_own:
+        raise ApiError("forbidden", "a page of another origin may not use this API")
