@@ -143,8 +143,9 @@ async def found(config: Config, node: RaftNode, state: State) -> None:
 
 
 def _is_founded(state: State) -> bool:
+    """Whether the state is of a cluster. One that was restored is, but for its first member."""
     with state.snapshot() as snapshot:
-        return snapshot.cluster_id() is not None
+        return snapshot.cluster_id() is not None and bool(snapshot.members())
 
 
 def _settle(config: Config, state: State, digest: bytes) -> None:

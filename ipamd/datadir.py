@@ -14,6 +14,9 @@ from pathlib import Path
 
 IDENTITY_FILE = "identity.json"
 JOURNAL_DIRECTORY = "journal"
+RESTORING_DIRECTORY = "restoring"
+"""Where a restore puts a new state together: as long as it is there nothing else is to be used."""
+
 ADMIN_TOKEN_FILE = "admin.token"  # noqa: S105 - the name of a file
 
 
@@ -39,6 +42,12 @@ def prepare(path: Path) -> None:
             path.chmod(0o700)
     except OSError as error:
         raise DataDirError(f"the data directory {path} cannot be made or used: {error.strerror}") from error
+
+
+def refuse_unfinished(path: Path) -> None:
+    """Refuse what a restore has left that was cut short. Raises DataDirError."""
+    if (path / RESTORING_DIRECTORY).exists():
+        raise DataDirError(f"a restore into {path} was cut short: empty {path} and restore again")
 
 
 def read_identity(path: Path) -> Identity | None:

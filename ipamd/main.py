@@ -12,6 +12,7 @@ COMMANDS = {
     "agent": "ipamd.programs.agent",
     "doctor": "ipamd.programs.offline",
     "migrate": "ipamd.programs.offline",
+    "restore": "ipamd.programs.restore",
     "serve": "ipamd.programs.serve",
     "version": "ipamd.programs.offline",
 }

@@ -300,7 +300,7 @@ class Engine:
             raise JournalFailed(f"entry {first} is due, but the state is at {self._machine.applied[0]}")
         started_s = self._clock.monotonic_s()
         try:
-            outcomes = self._machine.apply([_log_entry(entry) for entry in entries])
+            outcomes = self._machine.apply([log_entry(entry) for entry in entries])
         except self._retryable as error:
             self._stall(str(error))
             return
@@ -332,7 +332,8 @@ def _one_transaction(entries: list[Entry]) -> list[Entry]:
     return entries[: next(ends, len(entries))]
 
 
-def _log_entry(entry: Entry) -> LogEntry:
+def log_entry(entry: Entry) -> LogEntry:
+    """An entry of the journal as the state machine takes it. Raises JournalFailed."""
     data, index, term = entry
     if data[:1] in (COMMAND, CONFIGURATION):
         return LogEntry(index, term, data[1:])

@@ -47,6 +47,7 @@ class Own:
 def open_own(config: Config, ends: Ends, stack: AsyncExitStack) -> Own:
     """The data directory, locked and open. Raises DataDirError, StartRefused, StorageError, TlsError."""
     datadir.prepare(config.data_dir)
+    datadir.refuse_unfinished(config.data_dir)
     stack.enter_context(lock_data_dir(config.data_dir))
     identity = datadir.claim(config.data_dir, _wanted_identity(config))
     tls = tls_of(config)
