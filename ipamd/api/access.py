@@ -78,16 +78,32 @@ NOBODY = Caller("nobody", "nobody", Role.ENROL)
 _FIXED = {Access.SOCKET: SOCKET_CALLER, Access.OPEN: OPEN_CALLER}
 
 
+_MISSING = "this needs a token, and none was sent (Authorization: Bearer TOKEN; ipamctl and the plugin: token-file)"
+_UNKNOWN = "the token that was sent is unknown, revoked or expired"
+
+
 def identify(access: Access, authorization: str | None, tokens: Tokens) -> Caller | None:
     """Who sent a request; None: nobody that is known."""
     fixed = _FIXED.get(access)
     if fixed is not None:
         return fixed
-    scheme, _, secret = (authorization or "").partition(" ")
-    if scheme.lower() != "bearer" or not secret:
-        return None
-    token = tokens.bearer(secret.strip())
+    secret = _secret_in(authorization)
+    token = None if secret is None else tokens.bearer(secret)
     if token is None:
         return None
     tokens.used(token)
     return Caller(f"token:{token.name}", f"token:{token.id}", token.role, token.node)
+
+
+def why_not(authorization: str | None, tokens: Tokens) -> str:
+    """Why what was sent lets nobody in."""
+    if authorization is None:
+        return _MISSING
+    secret = _secret_in(authorization)
+    token = None if secret is None else tokens.expired(secret)
+    return _UNKNOWN if token is None else f"the token {token.name} has expired (ipamctl token create makes another)"
+
+
+def _secret_in(authorization: str | None) -> str | None:
+    scheme, _, secret = (authorization or "").partition(" ")
+    return secret.strip() if scheme.lower() == "bearer" and secret else None

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 
-from ipamd.api.access import NOBODY, Access, Caller, ForNodes, Least, identify
+from ipamd.api.access import NOBODY, Access, Caller, ForNodes, Least, identify, why_not
 from ipamd.api.limits import Limiter, Rates
 from ipamd.api.places import network_of
 from ipamd.api.problems import Failure
@@ -17,8 +17,6 @@ from ipamd.service import Services
 KNOWN: Final = web.RequestKey("known", bool)
 """Where a request says that whoever sent it may do something: its connection is no stranger's any more."""
 
-_MISSING = "this needs a token, and none was sent (Authorization: Bearer TOKEN; ipamctl and the plugin: token-file)"
-_UNKNOWN = "the token that was sent is unknown, revoked or expired"
 
 
 class Gate:
@@ -51,7 +49,7 @@ class Gate:
             await self._limiter.stranger(_address(request))
             if least is Least.ANYBODY:
                 return NOBODY
-            raise ApiError("unauthorized", _MISSING if authorization is None else _UNKNOWN)
+            raise ApiError("unauthorized", why_not(authorization, self._services.tokens))
         request[KNOWN] = True
         if self._access is not Access.SOCKET and not gives_back:
             key = caller.scope if self._access is Access.TOKENS else _address(request)

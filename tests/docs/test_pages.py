@@ -76,7 +76,9 @@ def test_the_page_of_the_api_lists_every_route_and_its_role() -> None:
         r"^\| ([A-Z]+) \| `([^`]+)` \| ([^|]+) \|", (ROOT / "docs/reference/api.md").read_text(), re.MULTILINE
     )
     roles = {
-        (route.method, route.path): route.least.name.lower() + ("" if route.nodes is ForNodes.NO else ", node")
+        (route.method, route.path): route.least.name.lower()
+        + ("" if route.nodes is ForNodes.NO else ", node")
+        + (", enrol" if route.enrols else "")
         for route in ROUTES
     }
     beside = {("GET", "/openapi.json"): "reader", ("POST", "/cni/v1/{verb}"): "node"}

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from ipamctl.tls.place import CA, certificate, directory_option, key, refuse_to_overwrite, write
+from ipamctl.ownfile import refuse_to_overwrite, write
+from ipamctl.tls.place import CA, certificate, directory_option, key
 
 
 @click.command()

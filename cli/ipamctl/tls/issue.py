@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from ipamctl.exits import Refused
-from ipamctl.tls.place import CA, certificate, directory_option, key, read, refuse_to_overwrite, write
+from ipamctl.ownfile import refuse_to_overwrite, write
+from ipamctl.tls.place import CA, certificate, directory_option, key, read
 
 
 @click.command()

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from ipamctl.tls.place import CA, certificate, directory_option, key, read, write
+from ipamctl.ownfile import write
+from ipamctl.tls.place import CA, certificate, directory_option, key, read
 
 
 @click.command()

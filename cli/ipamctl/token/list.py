@@ -11,14 +11,14 @@ from ipamctl.client import route
 from ipamctl.render import columns
 from ipamctl.session import Session, Verb, list_options
 
-_NAMES = ("id", "name", "role", "node", "created", "expires")
+_NAMES = ("id", "name", "role", "node", "created", "expires", "used")
 
 
 @click.command("list", cls=Verb)
 @list_options
 @click.pass_obj
 def list_(session: Session, /, limit: int | None, cursor: str | None) -> None:
-    """List all tokens, without their secrets."""
+    """List all tokens, without their secrets. USED is the last use, at most an hour old."""
     session.show(session.client.pages(route("tokens"), limit=limit, cursor=cursor), _table)
 
 
