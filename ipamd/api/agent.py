@@ -10,6 +10,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler as WebHandler
 
 from ipamd.api.app import framed
+from ipamd.api.body import MAX_BODY_BYTES, MAX_IMPORT_BYTES
 from ipamd.api.cni import PREFIX, Answer, Answered, Progress, cni_endpoint
 from ipamd.api.endpoint import JSON, headers_of
 from ipamd.api.front import Front
@@ -28,6 +29,7 @@ from ipamd.service.wire import Asked, Said
 
 _PASSED_ON: Final = ("Accept", "Content-Type", "Idempotency-Key")
 _PASSED_BACK: Final = ("Content-Type", "Ipamd-Index", "Ipamd-Stale", "Retry-After", "Allow", "WWW-Authenticate")
+_IMPORT: Final = "/v1/import"
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE"})
 
 
@@ -132,9 +134,8 @@ def _behind(agent: NodeAgent) -> WebHandler:
         try:
             deadline_s = deadline_after_s(agent.clock.monotonic_s(), left_ms_of(request.headers))
             headers = {name: request.headers[name] for name in _PASSED_ON if name in request.headers}
-            asked = Asked(
-                request.method, request.raw_path, {**headers, "X-Request-Id": request_id}, await read_body(request)
-            )
+            body = await read_body(request, MAX_IMPORT_BYTES if request.path == _IMPORT else MAX_BODY_BYTES)
+            asked = Asked(request.method, request.raw_path, {**headers, "X-Request-Id": request_id}, body)
             said = await agent.api(asked, deadline_s)
         except ConnectionError:
             raise  # the client is gone: nobody is there to be answered

@@ -13,6 +13,7 @@ from ipamd.errors import ApiError
 T = TypeVar("T")
 
 MAX_BODY_BYTES = 1024 * 1024
+MAX_IMPORT_BYTES = 64 * 1024 * 1024
 MAX_DEPTH = 16
 MAX_INTEGER = 2**128
 _MAX_DIGITS = 40

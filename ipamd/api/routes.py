@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ipamd.api.access import ForNodes, Least
+from ipamd.api.body import MAX_IMPORT_BYTES
 from ipamd.api.exchange import Route, Text
 from ipamd.api.handlers import (
     addresses,
@@ -35,8 +36,6 @@ _T, _C, _I, _K = test_shapes, cluster_shapes, import_shapes, token_shapes
 _ANYBODY, _READER, _OPERATOR, _ADMIN = Least.ANYBODY, Least.READER, Least.OPERATOR, Least.ADMIN
 _ANY, _OWN = ForNodes.ANY, ForNodes.OWN
 _FULL = ("pool_exhausted", "address_taken", "address_not_allowed")
-
-MAX_IMPORT_BYTES = 64 * 1024 * 1024
 
 ROUTES: tuple[Route, ...] = (
     Route("GET", "/livez", cluster.live, "Whether the process answers", _ANYBODY, answer=_M.HealthShown),

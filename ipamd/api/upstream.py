@@ -6,11 +6,13 @@ import ipaddress
 import logging
 import ssl
 from collections.abc import Callable
+from io import BytesIO
 from typing import Final, Literal
 
 import aiohttp
 from yarl import URL
 
+from ipamd.api.body import MAX_BODY_BYTES
 from ipamd.api.client import CONNECT_S, UNREACHED, Sent, open_session, why
 from ipamd.core.ports import Unavailable
 from ipamd.service.wire import Asked, Said
@@ -45,7 +47,7 @@ class HttpTransport:
             async with self._session.request(
                 asked.method,
                 URL(f"{url}{asked.target}", encoded=True),
-                data=asked.body or None,
+                data=BytesIO(asked.body) if len(asked.body) > MAX_BODY_BYTES else asked.body or None,
                 headers={**asked.headers, **self._authorization(base)},
                 timeout=limit,
                 ssl=self._trust() or True,

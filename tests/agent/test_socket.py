@@ -142,6 +142,13 @@ async def test_errors_come_as_the_server_said_them(node: Node) -> None:
     assert (await node.ask("POST", "/cni/v1/nothing")).json["code"] == 7
 
 
+@pytest.mark.parametrize(("path", "status"), [("/v1/import?format=whereabouts", 403), ("/v1/pools", 413)])
+async def test_what_is_larger_than_a_call_is_an_import(node: Node, path: str, status: int) -> None:
+    """The server says that a node may not import, whatever the size."""
+    body = json.dumps({"items": ["x" * 1000] * 2000}).encode()
+    assert (await node.ask("POST", path, body)).status == status
+
+
 async def test_every_dialect_is_answered(node: Node, stack: Stack, tmp_path: Path) -> None:
     resolv = tmp_path / "resolv.conf"
     host_local = section(subnet="198.51.100.0/29", resolvConf=str(resolv), routes=[{"dst": "0.0.0.0/0"}])
