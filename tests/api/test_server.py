@@ -249,3 +249,33 @@ async def test_who_was_let_in_before_the_end_is_still_answered(quick: Stack) -> 
         await Raw.to(quick)
     quick.listeners.remove(tcp)
     raw.writer.close()
+
+
+async def test_strangers_beyond_their_number_have_a_moment_to_say_who_they_are(tmp_path: Path) -> None:
+    async with running(tmp_path, Limits(connections=30, strangers=3, patience_s=0.3, header_s=4.0)) as stack:
+        known = await Raw.to(stack)
+        known.writer.write(GET)
+        assert (await known.answer())[0] == 200
+        silent = [await Raw.to(stack) for _ in range(8)]
+        late = await Raw.to(stack)
+        late.writer.write(GET)
+        assert (await late.answer())[0] == 200, "who has a token gets in beside any number of strangers"
+        told = [await asyncio.wait_for(raw.answer(), 2) for raw in silent[3:]]
+        assert {status for status, _, _ in told} == {503}
+        assert "shown no token" in json.loads(told[0][2])["detail"]
+        assert not any(raw.reader.at_eof() for raw in silent[:3])
+        for raw in (known, late):
+            raw.writer.write(GET)
+            assert (await raw.answer())[0] == 200
+        for raw in (known, late, *silent):
+            raw.close()
+
+
+async def test_where_all_places_are_taken_silence_makes_room(tmp_path: Path) -> None:
+    async with running(tmp_path, Limits(connections=10, strangers=4, patience_s=5.0)) as stack:
+        silent = [await Raw.to(stack) for _ in range(30)]
+        raw = await Raw.to(stack)
+        raw.writer.write(GET)
+        assert (await raw.answer())[0] == 200
+        for one in (raw, *silent):
+            one.close()

@@ -17,6 +17,7 @@ from yarl import URL
 
 from ipamd import system
 from ipamd.api.app import Access, build
+from ipamd.api.limits import Rates
 from ipamd.api.server import Limits, Listener
 from ipamd.consensus.files import OsFiles
 from ipamd.consensus.node import RaftNode
@@ -120,7 +121,7 @@ def conf(pool: Any = "p", version: Any = "1.1.0", network: Any = "net", **more: 
 
 @asynccontextmanager
 async def running(
-    directory: Path, limits: Limits | None = None, *, hosts: Collection[str] = ()
+    directory: Path, limits: Limits | None = None, *, rates: Rates | None = None, hosts: Collection[str] = ()
 ) -> AsyncIterator[Stack]:
     """A founded cluster of one, serving; with `hosts`, its names, without tokens."""
     database = open_database(directory)
@@ -152,7 +153,7 @@ async def running(
     path = directory / "node.sock"
     listeners = [
         Listener(build(services, Access.SOCKET), listen_unix(path), limits),
-        Listener(build(services, Access.OPEN if hosts else Access.TOKENS, hosts=hosts), tcp, limits),
+        Listener(build(services, Access.OPEN if hosts else Access.TOKENS, rates=rates, hosts=hosts), tcp, limits),
     ]
     for listener in listeners:
         await listener.start()

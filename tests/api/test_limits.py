@@ -1,0 +1,111 @@
+"""How often each kind of caller may ask, on a running server; a DEL is never too much."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from ipamd.api import limits
+from ipamd.api.buckets import Rate
+from ipamd.api.limits import Rates
+from tests.api.test_shapes import check_problem
+from tests.support.stack import Got, Stack, running
+
+RATES = Rates(node=Rate(0.2, 5), people=Rate(0.2, 10), strangers=Rate(0.2, 5), refusals=Rate(0.2, 3))
+CONF = {"cniVersion": "1.0.0", "name": "net", "ipam": {"type": "ipamd", "pool": "p"}}
+
+
+@pytest.fixture
+async def tight(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Stack]:
+    monkeypatch.setattr(limits, "LATE_S", 0.3)
+    async with running(tmp_path, rates=RATES) as started:
+        yield started
+
+
+async def secret_of(stack: Stack, role: str, node: str | None = None) -> str:
+    body = {"name": f"t-{role}", "role": role, **({"node": node} if node else {})}
+    made = await stack.ask("POST", "/v1/tokens", body)
+    assert made.status == 201
+    return str(made.json["secret"])
+
+
+def check_refused(got: Got) -> None:
+    assert got.status == 429
+    assert int(got.headers["Retry-After"]) >= 1
+
+
+async def test_a_token_has_its_burst_and_no_other_pays_for_it(tight: Stack) -> None:
+    one, other = await secret_of(tight, "reader"), await secret_of(tight, "operator")
+    answers = [await tight.ask_tcp("GET", "/v1/pools", token=one) for _ in range(11)]
+    assert [got.status for got in answers] == [200] * 10 + [429]
+    check_problem(answers[-1], "too_many_requests")
+    check_refused(answers[-1])
+    assert (await tight.ask_tcp("GET", "/v1/pools", token=other)).status == 200
+    assert (await tight.ask("GET", "/v1/pools")).status == 200
+    assert tight.services.refusals.by_code["too_many_requests"] == 1
+
+
+async def test_a_node_is_refused_by_a_cni_error_and_its_dels_are_done(tight: Stack) -> None:
+    await tight.pool()
+    token, env = await secret_of(tight, "node", "n7"), {"Ipamd_Node": "n7"}
+    for at in range(5):
+        got = await tight.cni("add", CONF, tcp=True, token=token, **env, CNI_ContainerID=f"c{at}")
+        assert got.status == 200, got.raw
+    refused = await tight.cni("add", CONF, tcp=True, token=token, **env, CNI_ContainerID="c9")
+    check_refused(refused)
+    assert refused.headers["Content-Type"] == "application/cni+json"
+    assert refused.json["code"] == 11
+    assert refused.headers["X-Request-Id"] in refused.json["msg"]
+    for at in range(20):
+        got = await tight.cni("del", CONF, tcp=True, token=token, **env, CNI_ContainerID=f"c{at}")
+        assert got.status == 200, got.raw
+    assert (await tight.ask("GET", "/v1/pools/p/usage")).json["ipv4"]["bound"] == 0
+
+
+async def test_a_release_is_never_too_much(tight: Stack) -> None:
+    await tight.pool()
+    token = await secret_of(tight, "operator")
+    while (await tight.ask_tcp("GET", "/v1/pools", token=token)).status != 429:
+        pass
+    for _ in range(5):
+        got = await tight.ask_tcp("DELETE", "/v1/reservations/p/t%2Fnobody", token=token)
+        check_problem(got, "reservation_not_found")
+
+
+async def test_guessing_tokens_is_limited_by_address_and_those_who_have_one_do_not_pay(tight: Stack) -> None:
+    token = await secret_of(tight, "reader")
+    answers = [await tight.ask_tcp("GET", "/v1/pools", token=f"guess{at}") for at in range(7)]
+    assert [got.status for got in answers] == [401] * 5 + [429] * 2
+    check_problem(answers[-1], "too_many_requests")
+    check_refused(await tight.ask_tcp("GET", "/livez", token=None))
+    assert (await tight.ask_tcp("GET", "/v1/pools", token=token)).status == 200
+
+
+async def test_who_goes_on_after_many_refusals_gets_the_next_late(tight: Stack) -> None:
+    token = await secret_of(tight, "reader")
+    while (await tight.ask_tcp("GET", "/v1/pools", token=token)).status != 429:
+        pass
+    began = time.monotonic()
+    for _ in range(2):
+        check_refused(await tight.ask_tcp("GET", "/v1/pools", token=token))
+    assert time.monotonic() - began < 0.25
+    began = time.monotonic()
+    both = await asyncio.gather(*(tight.ask_tcp("GET", "/v1/pools", token=token) for _ in range(2)))
+    assert 0.25 < time.monotonic() - began < 0.55
+    for got in both:
+        check_refused(got)
+
+
+async def test_a_refusal_comes_before_the_body(tight: Stack) -> None:
+    token = await secret_of(tight, "operator")
+    while (await tight.ask_tcp("GET", "/v1/pools", token=token)).status != 429:
+        pass
+    reader, writer = await asyncio.open_connection("127.0.0.1", tight.port)
+    head = f"POST /v1/pools HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\nContent-Length: 9999\r\n\r\n"
+    writer.write(head.encode())
+    assert (await asyncio.wait_for(reader.readline(), 5)).startswith(b"HTTP/1.1 429 ")
+    writer.close()
