@@ -198,6 +198,7 @@ class Agent:
             raise Unavailable("this host could not look at its namespaces in time", "none") from None
         keys = {(one.container_id, one.ifname) for one in unnamed}
         living = [key for one in seen if one.alive is True and (key := (one.container_id, one.ifname)) in keys]
+        asked = asked.saying(Ipamd_Looked=str(known.index))
         return replace(asked, body=with_valid(asked.body, living)) if living else asked
 
     def _asked(self, verb: str, headers: Mapping[str, str], body: bytes, request_id: str) -> Asked:

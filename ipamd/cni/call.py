@@ -108,6 +108,8 @@ class GcCall(Call):
     """Free what this node holds in this CNI network beside the attachments (container id, ifname) of `valid`."""
 
     valid: frozenset[tuple[str, str]]
+    looked: int | None = None
+    """Up to which log index the agent that answered the plugin has looked for more that live."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +241,7 @@ def _check(request: _Request) -> CheckCall:
 
 def _gc(request: _Request) -> GcCall:
     conf, base = _open(request)
-    return GcCall(*base, valid=read_valid(conf.json))
+    return GcCall(*base, valid=read_valid(conf.json), looked=environment.looked(request.headers))
 
 
 def _status(request: _Request) -> StatusCall:

@@ -21,6 +21,9 @@ ARGS = "CNI_ARGS"
 NETNS_INODE = "Ipamd-Netns-Inode"
 """Set by an agent, which alone can look at the namespaces of its host."""
 
+LOOKED = "Ipamd-Looked"
+"""Set by an agent at a GC: the log index of what it looked at. Of what was bound later it says nothing."""
+
 DNS = "Ipamd-Dns"
 """Set by an agent for a configuration with `resolvConf`: what stands in that file of its host."""
 
@@ -38,6 +41,7 @@ _REQUIRED = {
 _NETNS_BYTES = 4096
 _MOST_NS = 2**63 - 1
 _MOST_INODE = 2**63 - 1
+_MOST_INDEX = 2**63 - 1
 _MOST_MS = 3_600_000
 
 
@@ -101,6 +105,12 @@ def netns_inode(headers: Mapping[str, str]) -> int | None:
     """The inode that an agent saw at CNI_NETNS; None: none, or nobody looked. Raises CniError."""
     text = _header(headers, NETNS_INODE)
     return None if not text else _number(text, NETNS_INODE, _MOST_INODE)
+
+
+def looked(headers: Mapping[str, str]) -> int | None:
+    """The log index of what an agent looked at; None: nobody looked before. Raises CniError."""
+    text = _header(headers, LOOKED)
+    return None if not text else _number(text, LOOKED, _MOST_INDEX)
 
 
 def dns_text(headers: Mapping[str, str]) -> str | None:

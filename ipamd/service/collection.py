@@ -22,13 +22,17 @@ CHUNK = 500
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """A GC call. `valid` are the (container id, ifname) that live; `local`: this host is the node and can look."""
+    """A GC call. `valid` are the (container id, ifname) that live; `local`: this host is the node and can look.
+
+    `looked`: somebody there has looked already, at what was bound up to this log index; of the rest nobody knows.
+    """
 
     node: str
     cni_network: str
     valid: frozenset[tuple[str, str]]
     call: CallStart | None
     local: bool
+    looked: int | None = None
 
 
 class Collection:
@@ -84,6 +88,8 @@ class Collection:
         if owner is None or owner.cni_network != sweep.cni_network:
             return False
         if _names(sweep, owner.container_id, attachment.ifname):
+            return False
+        if sweep.looked is not None and attachment.bound_index > sweep.looked:
             return False
         return not (sweep.local and self._seen_alive(owner))
 

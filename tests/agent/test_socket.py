@@ -16,6 +16,7 @@ import pytest
 from ipamd import system
 from ipamd.agenting import attending
 from ipamd.datadir import DataDirError
+from ipamd.service.sandboxes import Sandboxes
 from ipamd.settings import AgentConfig
 from tests.support.dialects import section
 from tests.support.stack import Got, Stack, ask, conf, running
@@ -234,6 +235,24 @@ async def test_gc_spares_what_this_host_sees_alive(node: Node, stack: Stack, tmp
     assert {one["container_id"] for one in await bound_on(stack)} == {"c0", "c2"}
     without = await node.cni("gc", conf(), Ipamd_Started="6000")
     assert without.json["code"] == 7
+
+
+async def test_gc_spares_what_is_bound_after_this_host_has_looked(
+    node: Node, stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its ADD began before the GC, and no list could name it."""
+    await node.cni("add", CNI_ContainerID="c0", CNI_Args="", CNI_Netns="/nowhere")
+    look = Sandboxes.look
+
+    async def then_binds(*args: Any, **more: Any) -> Any:
+        seen = await look(*args, **more)
+        assert (await node.cni("add", CNI_ContainerID="c1", CNI_Args="", CNI_Netns="/nowhere")).status == 200
+        return seen
+
+    monkeypatch.setattr(Sandboxes, "look", then_binds)
+    collected = await node.cni("gc", conf(**{"cni.dev/valid-attachments": None}), Ipamd_Started="5000")
+    assert collected.status == 200
+    assert {one["container_id"] for one in await bound_on(stack)} == {"c1"}
 
 
 async def test_a_dels_own_mistakes_are_never_put_aside(stack: Stack, tmp_path: Path) -> None:

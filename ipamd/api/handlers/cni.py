@@ -13,6 +13,7 @@ from ipamd.api.access import SOCKET_CALLER, Caller, ForNodes, Least
 from ipamd.api.cni import Answer, Answered, Progress
 from ipamd.api.gate import Gate
 from ipamd.api.intake import deadline_after_s, read_body
+from ipamd.api.redaction import redacted_error, redacted_sentence, sees_all
 from ipamd.api.resolving import overrides_of
 from ipamd.cni.call import AddCall, AnyCall, CheckCall, DelCall, GcCall, StatusCall, parse
 from ipamd.cni.errors import NOT_AVAILABLE, CniError
@@ -73,9 +74,24 @@ def server_call(services: Services, gate: Gate, verb: str) -> Answer:
         deadline_s = deadline_after_s(progress.began_s, call.deadline_ms)
         asked = Request(caller.by, progress.request_id, deadline_s, _key(caller, request, body))
         who = _Caller(services, caller, asked, request.headers, body, progress)
-        return await _VERBS[type(call)](who, call)
+        try:
+            return await _VERBS[type(call)](who, call)
+        except (CniError, ApiError) as error:
+            raise _as_seen(error, caller, call) from error
 
     return answer
+
+
+def _as_seen(error: CniError | ApiError, caller: Caller, call: AnyCall) -> CniError | ApiError:
+    """A node is told of its own containers alone; which node the other one is on it may know."""
+    if sees_all(caller):
+        return error
+    if isinstance(error, ApiError):
+        return redacted_error(error, caller)
+    msg, details = (
+        redacted_sentence(text, caller, getattr(call, "container_id", None)) for text in (error.msg, error.details)
+    )
+    return CniError(error.code, msg, details, error.version)
 
 
 def _key(caller: Caller, request: web.Request, body: bytes) -> Key | None:
@@ -143,7 +159,7 @@ async def _check(who: _Caller, call: CheckCall) -> Answered:
 
 async def _gc(who: _Caller, call: GcCall) -> Answered:
     await _wait_for_spooled(who)
-    sweep = Sweep(call.node, call.cni_network, call.valid, call.start, who.caller.local)
+    sweep = Sweep(call.node, call.cni_network, call.valid, call.start, who.caller.local, call.looked)
     done = await who.services.collection.gc(sweep, who.request)
     return Answered(done.index)
 
