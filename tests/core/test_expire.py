@@ -99,4 +99,4 @@ def test_what_time_ends_is_told_as_the_systems_doing() -> None:
     world.delete("c1")
     world.wait(5)
     event = world.events()[-1]
-    assert (event.by, event.request_id, event.kind) == ("system", "", "released")
+    assert (event.by, event.request_id, event.kind) == ("system", "expiry", "released")

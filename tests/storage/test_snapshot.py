@@ -299,8 +299,8 @@ def past(driver: Driver) -> Driver:
 
 
 def test_a_history_tells_the_holders_newest_first(past: Driver) -> None:
-    assert holdings(past) == ["t/b n1 9-", "t/a n3 4-8", "t/a n1 2-4"]
-    assert holdings(past, limit=2) == ["t/b n1 9-", "t/a n3 4-8"]
+    assert holdings(past) == ["t/b n1 9-", "t/a n3 6-8", "t/a n2 4-6", "t/a n1 2-4"]
+    assert holdings(past, limit=2) == ["t/b n1 9-", "t/a n3 6-8"]
     assert holdings(past, "192.0.2.2") == []
     assert holdings(past, "192.0.2.7") == []
 
@@ -308,12 +308,12 @@ def test_a_history_tells_the_holders_newest_first(past: Driver) -> None:
 @pytest.mark.parametrize(
     ("before", "rows"),
     [
-        (9, ["t/a n3 4-8", "t/a n1 2-4"]),
+        (9, ["t/a n3 6-8", "t/a n2 4-6", "t/a n1 2-4"]),
         (4, ["t/a n1 2-4"]),
         (3, ["t/a n1 2-4"]),
         (2, []),
-        (100, ["t/b n1 9-", "t/a n3 4-8", "t/a n1 2-4"]),
-        (10**30, ["t/b n1 9-", "t/a n3 4-8", "t/a n1 2-4"]),
+        (100, ["t/b n1 9-", "t/a n3 6-8", "t/a n2 4-6", "t/a n1 2-4"]),
+        (10**30, ["t/b n1 9-", "t/a n3 6-8", "t/a n2 4-6", "t/a n1 2-4"]),
     ],
 )
 def test_a_history_goes_on_below_an_index(past: Driver, before: int, rows: list[str]) -> None:
