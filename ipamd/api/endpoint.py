@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 from aiohttp import web
 from aiohttp.typedefs import Handler as WebHandler
 
-from ipamd.api.access import Caller
+from ipamd.api.access import NOBODY, Caller
 from ipamd.api.body import MAX_BODY_BYTES, read_json, shaped
 from ipamd.api.exchange import Exchange, Reply, Route, Text
 from ipamd.api.front import Front
 from ipamd.api.gate import Gate
 from ipamd.api.intake import SERVER, deadline_after_s, left_ms_of, read_body, request_id_of
-from ipamd.api.problems import failure_of, respond
+from ipamd.api.problems import Failure, failure_of, respond
 from ipamd.api.query import read_query
+from ipamd.api.redaction import redacted, redacted_error
 from ipamd.errors import ApiError
 from ipamd.service import Services
 from ipamd.service.request import Key, Request
@@ -30,6 +32,7 @@ def endpoint(services: Services, gate: Gate, route: Route) -> WebHandler:
 
     async def serve(request: web.Request) -> web.StreamResponse:
         request_id = request_id_of(request.headers, services.random)
+        caller = NOBODY
         try:
             caller = await gate.admit(
                 request, route.least, route.nodes, gives_back=route.gives_back, enrols=route.enrols
@@ -39,7 +42,10 @@ def endpoint(services: Services, gate: Gate, route: Route) -> WebHandler:
         except ConnectionError:
             raise  # the client is gone: nobody is there to be answered
         except Exception as error:  # noqa: BLE001 - the boundary of the process: a client gets an answer, never a traceback
-            return respond(failure_of(error, request_id), request_id, headers_of(services, request_id))
+            failure = failure_of(error, request_id)
+            shown = Failure(redacted_error(failure.error, caller), failure.headers)
+            return respond(shown, request_id, headers_of(services, request_id))
+        reply = replace(reply, value=redacted(reply.value, caller, request.match_info.get("node")))
         return _render(reply, headers_of(services, request_id, reply.index, stale=exchange.request.stale))
 
     return serve

@@ -8,8 +8,8 @@ from ipamd.service.pools import find
 from ipamd.service.reader import Reader
 from ipamd.service.request import At, Page, Request, page_of
 
-After = tuple[str, str]
-"""Where a list of reservations goes on: (pool name, pod_ref)."""
+After = tuple[int, str, str]
+"""Where a list of reservations goes on: behind the one with an id; where that is gone, behind (pool name, pod_ref)."""
 
 
 class Reservations:
@@ -23,7 +23,8 @@ class Reservations:
     ) -> At[Page[ReservationRow]]:
         """Up to `limit` matching reservations, by (pool, pod_ref). Raises Unavailable."""
         return await self._reader.read(
-            lambda snapshot: page_of(list(snapshot.reservations(wanted, after, limit + 1)), limit), request
+            lambda snapshot: page_of(list(snapshot.reservations(wanted, _place(snapshot, after), limit + 1)), limit),
+            request,
         )
 
     async def get(self, pool: str, pod_ref: str, request: Request) -> At[ReservationRow]:
@@ -36,3 +37,13 @@ class Reservations:
             return rows[0]
 
         return await self._reader.read(look, request)
+
+
+def _place(snapshot: Snapshot, after: After | None) -> tuple[str, str] | None:
+    """A name that is cut short, as some see it, stands before all that begin with it: then some come twice."""
+    if after is None:
+        return None
+    reservation_id, pool_name, pod_ref = after
+    found = snapshot.reservation_by_id(reservation_id)
+    pool = None if found is None else snapshot.pool_by_id(found.pool_id)
+    return (pool_name, pod_ref) if found is None or pool is None else (pool.name, found.pod_ref)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ipamd.api.access import Caller
 from ipamd.api.exchange import Exchange, Reply, listed
 from ipamd.api.query import decode_cursor
+from ipamd.api.redaction import MASK, redacted
 from ipamd.api.schema.common import ReadQuery
 from ipamd.api.schema.reservations import (
     ReleaseQuery,
@@ -28,9 +30,14 @@ async def list_reservations(exchange: Exchange[None, ReservationsQuery]) -> Repl
     if caller.role is Role.NODE:
         wanted = wanted._replace(node=wanted.node or caller.node)
         caller.own(wanted.node)
-    after = decode_cursor(query.cursor, tuple[str, str]) if query.cursor else None
+    after = None if query.cursor is None else decode_cursor(query.cursor, tuple[int, str, str])
     page = await exchange.services.reservations.page(wanted, after, query.limit, exchange.request)
-    return listed(page, _shower(exchange), lambda row: (row.pool.name, row.reservation.pod_ref))
+    return listed(page, _shower(exchange), lambda row: _place(row, caller))
+
+
+def _place(row: ReservationRow, caller: Caller) -> tuple[int, str, str]:
+    """Where a list goes on: behind this reservation; where that is gone, behind its names, as the caller sees them."""
+    return row.reservation.id, row.pool.name, redacted(row.reservation.pod_ref, caller).removesuffix(MASK)
 
 
 async def create(exchange: Exchange[ReservationBody, Any]) -> Reply:
