@@ -6,15 +6,12 @@ Undecodable input has code 6, a value of the wrong type code 7. Unknown keys are
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from ipamd.cni.errors import BAD_CONFIG, BAD_JSON, CniError
 from ipamd.cni.versions import NEWEST, echoed_version
+from ipamd.core import strictjson
 from ipamd.core.names import InvalidName, check_network
-
-DEPTH = 16
-"""How deep a configuration may be nested; those of chained plugins with a prevResult have 5 levels."""
 
 Json = dict[str, Any]
 
@@ -24,12 +21,11 @@ def decode(body: bytes, *, strict: bool) -> Json:
     if not body.strip():
         raise CniError(BAD_JSON, "the network configuration on stdin is empty")
     try:
-        text = body.decode()
-        conf = _strict(text) if strict else json.loads(text)
-    except UnicodeDecodeError as error:
-        raise CniError(BAD_JSON, f"the network configuration is not UTF-8: bad byte at offset {error.start}") from None
+        conf = strictjson.read(body) if strict else json.loads(body.decode())
+    except strictjson.BadJson as error:
+        raise CniError(BAD_JSON, f"the network configuration {error}") from None
     except RecursionError:
-        raise _too_deep() from None
+        raise CniError(BAD_JSON, "the network configuration is nested too deep") from None
     except ValueError as error:
         raise CniError(BAD_JSON, f"the network configuration cannot be decoded: {error}") from None
     if not isinstance(conf, dict):
@@ -96,38 +92,3 @@ def shown(value: object) -> str:
     """A value in a sentence: as JSON in plain ASCII, cut where it would drown the rest."""
     whole = json.dumps(value)
     return whole if len(whole) <= 64 else f"{whole[:61]}..."
-
-
-def _strict(source: str) -> Any:
-    conf = json.loads(source, object_pairs_hook=_object, parse_constant=_constant)
-    # Most configurations have fewer brackets than levels allowed, and need no walk.
-    if source.count("{") + source.count("[") > DEPTH:
-        _check_depth(conf, DEPTH)
-    return conf
-
-
-def _object(pairs: list[tuple[str, Any]]) -> Json:
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"key {shown(twice)} is there twice")
-    return made
-
-
-def _constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _check_depth(value: object, left: int) -> None:
-    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else None
-    if inner is None:
-        return
-    if left == 0:
-        raise _too_deep()
-    for item in inner:
-        _check_depth(item, left - 1)
-
-
-def _too_deep() -> CniError:
-    return CniError(BAD_JSON, f"the network configuration is nested deeper than {DEPTH} levels")

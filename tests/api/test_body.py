@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ipamd.api.body import MAX_DEPTH, read_json, shaped
+from ipamd.api.body import read_json, shaped
 from ipamd.api.query import decode_cursor, encode_cursor, read_query
 from ipamd.api.schema.common import ListQuery
 from ipamd.api.schema.pools import PoolBody, PoolQuery
+from ipamd.core.strictjson import MAX_DEPTH
 from ipamd.errors import ApiError
 
 JSON = st.recursive(

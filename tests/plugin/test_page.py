@@ -6,8 +6,8 @@ import ast
 from pathlib import Path
 
 from ipamd.cni import requested
-from ipamd.cni.config import DEPTH
 from ipamd.cni.versions import SUPPORTED
+from ipamd.core.strictjson import MAX_DEPTH
 from tests.support.plugin import PLUGIN
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "cni.md").read_text()
@@ -34,7 +34,7 @@ def test_defaults_and_limits_are_those_of_the_program() -> None:
         assert isinstance(value, bytes)
         assert f"`{value.decode()}`" in PAGE
     assert all(version in PAGE for version in SUPPORTED)
-    assert f"at most {DEPTH} levels" in PAGE
+    assert f"at most {MAX_DEPTH} levels" in PAGE
 
 
 def test_the_plugin_and_the_server_speak_the_same_versions() -> None:
