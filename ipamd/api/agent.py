@@ -14,12 +14,12 @@ from ipamd.api.body import MAX_BODY_BYTES, MAX_IMPORT_BYTES
 from ipamd.api.cni import PREFIX, Answer, Answered, Progress, cni_endpoint
 from ipamd.api.endpoint import JSON, headers_of
 from ipamd.api.front import Front
-from ipamd.api.handlers.events import calls_page
+from ipamd.api.handlers.calls import calls_page
 from ipamd.api.intake import deadline_after_s, left_ms_of, read_body, request_id_of
 from ipamd.api.problems import failure_of, respond
 from ipamd.api.query import read_query
 from ipamd.api.schema.admin import HealthShown
-from ipamd.api.schema.common import ListQuery
+from ipamd.api.schema.calls import CallsQuery
 from ipamd.cni.answer import read_error
 from ipamd.cni.call import VERBS, parse
 from ipamd.cni.errors import CniError
@@ -103,7 +103,7 @@ def _calls(agent: NodeAgent) -> WebHandler:
 
     async def calls(request: web.Request) -> web.StreamResponse:
         try:
-            query = read_query(request.rel_url.raw_query_string, ListQuery)
+            query = read_query(request.rel_url.raw_query_string, CallsQuery)
             return _shown(agent, request, calls_page(agent.calls, query, agent.spooled))
         except ApiError as error:
             return _problem(agent, request, error)

@@ -6,7 +6,7 @@ The answer is a CNI result or a CNI error object, never anything else; this is t
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from aiohttp import web
@@ -15,7 +15,7 @@ from aiohttp.typedefs import Handler as WebHandler
 from ipamd.api.front import Front
 from ipamd.api.intake import SERVER, request_id_of
 from ipamd.api.problems import failure_of
-from ipamd.cni.call import AddCall, AnyCall, CheckCall, DelCall, StatusCall
+from ipamd.cni.call import AddCall, AnyCall, CheckCall, DelCall, StatusCall, named_pod
 from ipamd.cni.errors import CniError, of_api_error, render_error
 from ipamd.service.calls import CallRecord
 
@@ -28,10 +28,10 @@ _log = logging.getLogger("ipamd.cni")
 class Progress:
     """What is known of a call so far: for its error object and its record."""
 
-    __slots__ = ("began_s", "call", "is_spooled", "request_id")
+    __slots__ = ("began_s", "call", "headers", "is_spooled", "request_id")
 
-    def __init__(self, request_id: str, began_s: float) -> None:
-        self.request_id, self.began_s = request_id, began_s
+    def __init__(self, request_id: str, began_s: float, headers: Mapping[str, str]) -> None:
+        self.request_id, self.began_s, self.headers = request_id, began_s, headers
         self.call: AnyCall | None = None
         self.is_spooled = False
 
@@ -89,7 +89,7 @@ def _fail(front: Front, verb: str, progress: Progress, error: BaseException) -> 
 
 
 def _begin(front: Front, request: web.Request) -> Progress:
-    return Progress(request_id_of(request.headers, front.random), front.clock.monotonic_s())
+    return Progress(request_id_of(request.headers, front.random), front.clock.monotonic_s(), request.headers)
 
 
 def _headers(request_id: str, index: int) -> dict[str, str]:
@@ -116,7 +116,7 @@ def _note(front: Front, verb: str, progress: Progress, code: int, msg: str) -> N
         at_ms=clock.wall_ms(),
         verb=verb,
         node=call.node if call else front.facts.node,
-        pod_ref=call.pod_ref if isinstance(call, AddCall) else None,
+        pod_ref=_pod_ref(front, progress),
         pools=call.pools if isinstance(call, (AddCall, CheckCall, StatusCall)) else (),
         container_id=call.container_id if isinstance(call, (AddCall, DelCall, CheckCall)) else None,
         ifname=call.ifname if isinstance(call, (AddCall, DelCall, CheckCall)) else None,
@@ -124,8 +124,18 @@ def _note(front: Front, verb: str, progress: Progress, code: int, msg: str) -> N
         took_ms=(clock.monotonic_s() - progress.began_s) * 1000,
         request_id=progress.request_id,
         spooled=progress.is_spooled,
+        msg=msg,
     )
     front.calls.note(record)
     if code:
         fields = {"verb": verb, "code": code, "node": record.node, "request_id": record.request_id}
         _log.info("CNI call refused: %s", msg, extra=fields)
+
+
+def _pod_ref(front: Front, progress: Progress) -> str | None:
+    """Whom a call is about: what an ADD was carried out for, else what it says, be the rest of it never so wrong."""
+    if isinstance(progress.call, AddCall):
+        return progress.call.pod_ref
+    if progress.call is None or isinstance(progress.call, (DelCall, CheckCall)):
+        return named_pod(progress.headers, node=front.facts.node, cluster=front.facts.cluster)
+    return None

@@ -10,6 +10,7 @@ from ipamd.api.exchange import Route, Text
 from ipamd.api.handlers import (
     addresses,
     admin,
+    calls,
     cluster,
     cni_test,
     events,
@@ -22,6 +23,7 @@ from ipamd.api.handlers import (
 )
 from ipamd.api.schema import addresses as address_shapes
 from ipamd.api.schema import admin as admin_shapes
+from ipamd.api.schema import calls as call_shapes
 from ipamd.api.schema import cluster as cluster_shapes
 from ipamd.api.schema import cni_test as test_shapes
 from ipamd.api.schema import imports as import_shapes
@@ -294,11 +296,11 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "GET",
         "/v1/calls",
-        events.list_calls,
+        calls.list_calls,
         "List the last CNI calls",
         _READER,
-        query=ListQuery,
-        answer=_M.CallsShown,
+        query=call_shapes.CallsQuery,
+        answer=call_shapes.CallsShown,
     ),
     Route(
         "GET", "/v1/cluster", cluster.get, "Show the cluster", _READER, _ANY, query=ReadQuery, answer=_C.ClusterShown

@@ -23,7 +23,7 @@ from ipamd.cni.versions import ONE_OF_FAMILY, check_version
 from ipamd.core.addresses import Address
 from ipamd.core.commands import CallStart, PoolRequest
 from ipamd.core.model import Dns
-from ipamd.core.names import container_pod_ref, with_cluster
+from ipamd.core.names import InvalidName, check_container_id, container_pod_ref, with_cluster
 
 VERBS = ("add", "del", "check", "gc", "status")
 
@@ -143,6 +143,19 @@ def parse(verb: str, headers: Mapping[str, str], body: bytes, *, node: str, clus
     except CniError as error:
         error.version = config.version_of(body)
         raise
+
+
+def named_pod(headers: Mapping[str, str], *, node: str, cluster: str | None) -> str | None:
+    """The pod that a call is about, whatever else is wrong with it; None: it says none, or nothing that can be read."""
+    try:
+        caller = read_caller(headers, node, cluster)
+        args = parse_args(environment.variable(headers, environment.ARGS) or "")
+        if args.pod_ref is not None:
+            return with_cluster(caller.cluster, args.pod_ref)
+        container_id = check_container_id(environment.variable(headers, environment.CONTAINER_ID) or "", "container id")
+    except (CniError, InvalidName):
+        return None
+    return _pod_ref(args, caller, container_id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,10 @@ _KEPT = 1000
 
 
 class CallRecord(NamedTuple):
-    """One CNI call. `code` 0: it succeeded; `took_ms` is the time that this process spent; `spooled`: put aside."""
+    """One CNI call. `code` 0: it succeeded, else `msg` says why not; `spooled`: it was put aside.
+
+    `pod_ref` None: it names none. `took_ms` is the time that this process spent.
+    """
 
     at_ms: int
     verb: str
@@ -25,6 +28,11 @@ class CallRecord(NamedTuple):
     took_ms: float
     request_id: str
     spooled: bool = False
+    msg: str = ""
+
+    def is_of(self, pod_ref: str) -> bool:
+        """Whether it is for a pod, named with the prefix of its cluster or without."""
+        return self.pod_ref is not None and (self.pod_ref == pod_ref or self.pod_ref.endswith(f":{pod_ref}"))
 
 
 class NumberedCall(NamedTuple):
@@ -61,7 +69,11 @@ class Calls:
         times.note(record.took_ms / 1000)
         self.spooled += record.spooled
 
-    def page(self, before: int | None, limit: int) -> Page[NumberedCall]:
-        """Up to `limit` of those that are remembered with numbers below `before` (None: of all), newest first."""
+    def page(self, before: int | None, limit: int, pod_ref: str | None = None) -> Page[NumberedCall]:
+        """Up to `limit` of those that are remembered with numbers below `before` (None: of all), newest first.
+
+        `pod_ref`: only those for this pod.
+        """
         numbered = map(NumberedCall, range(self._noted, 0, -1), reversed(self._ring))
-        return page_of([one for one in numbered if before is None or one.number < before], limit)
+        found = [one for one in numbered if before is None or one.number < before]
+        return page_of([one for one in found if pod_ref is None or one.record.is_of(pod_ref)], limit)

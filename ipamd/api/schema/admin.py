@@ -6,11 +6,10 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from ipamd.api.schema.common import Given, Items, ReadQuery, Shown, when
+from ipamd.api.schema.common import Given, ReadQuery, Shown, when
 from ipamd.core.definition import DefinitionError, check_reclaim, check_seconds
 from ipamd.core.model import Event, Settings
 from ipamd.errors import ApiError
-from ipamd.service.calls import CallRecord
 
 MAX_EVENTS = 1_000_000_000
 
@@ -81,28 +80,6 @@ class EventShown(Shown, omit_defaults=True):
     detail: str = ""
 
 
-class CallShown(Shown):
-    """A CNI call that this process answered; `code` 0: it succeeded; `spooled`: a DEL that was put aside."""
-
-    at: str
-    verb: str
-    node: str
-    pod_ref: str | None
-    pools: tuple[str, ...]
-    container_id: str | None
-    ifname: str | None
-    code: int
-    ms: float
-    request_id: str
-    spooled: bool = False
-
-
-class CallsShown(Items[CallShown], kw_only=True):
-    """A list of calls, and how many DELs wait for the cluster in this process's spool."""
-
-    spooled: int = 0
-
-
 class ReadyQuery(Given):
     """Of readiness: whether an ADD in this space could be proposed."""
 
@@ -135,23 +112,6 @@ def show_event(event: Event) -> EventShown:
         address=None if event.address is None else str(event.address),
         node=event.node,
         detail=event.detail,
-    )
-
-
-def show_call(record: CallRecord) -> CallShown:
-    """A CNI call."""
-    return CallShown(
-        at=when(record.at_ms),
-        verb=record.verb,
-        node=record.node,
-        pod_ref=record.pod_ref,
-        pools=record.pools,
-        container_id=record.container_id,
-        ifname=record.ifname,
-        code=record.code,
-        ms=round(record.took_ms, 3),
-        request_id=record.request_id,
-        spooled=record.spooled,
     )
 
 
