@@ -13,7 +13,7 @@ from ipamd.agent.upstream import Upstream
 from ipamd.core.ports import Unavailable
 from ipamd.service.background import Background
 from ipamd.service.ports import Clock
-from ipamd.service.wire import Asked
+from ipamd.service.wire import Asked, Said
 
 EVERY_S: Final = 20.0
 AGAIN_S: Final = 2.0
@@ -63,26 +63,55 @@ class Learning(Background):
             return self._in_vain(error.detail)
         if said.status != 200:
             return self._in_vain(f"a server answered with status {said.status}: is the token that of this node?")
-        try:
-            cluster = msgspec.json.decode(said.body, type=_Cluster)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        cluster = _read(said)
+        if cluster is None:
             return self._in_vain("what answers is no server that this program knows")
         if self._said is not None:
             _log.info("the cluster answers again")
             self._said = None
-        self._take(cluster)
+        if cluster.cluster_id is not None:
+            self._take(await self._of_before(cluster))
+            await self._shun_others()
         return True
 
+    async def _of_before(self, cluster: _Cluster) -> _Cluster:
+        """What the cluster of before says, if another one answered first and that one is there too."""
+        if self.cluster_id in (None, cluster.cluster_id):
+            return cluster
+        for _, found in await self._ask_each(self._upstream.servers.order()):
+            if found.cluster_id == self.cluster_id:
+                return found
+        return cluster
+
+    async def _shun_others(self) -> None:
+        """What was put into the list of servers by mistake must not answer in the cluster's place."""
+        servers = self._upstream.servers
+        found = await self._ask_each(servers.strangers)
+        foreign = {url: one.cluster_id for url, one in found if one.cluster_id not in (None, self.cluster_id)}
+        for url in servers.shun(foreign):
+            _log.error("%s is of another cluster, %s, and is not asked: take it out of --server", url, foreign[url])
+
+    async def _ask_each(self, urls: Sequence[str]) -> list[tuple[str, _Cluster]]:
+        """What each server says of its cluster; those that say nothing are left out."""
+
+        async def ask(url: str) -> _Cluster | None:
+            try:
+                return _read(await self._upstream.ask_at(url, _ASKED, _GREET_S))
+            except Unavailable:
+                return None
+
+        found = await asyncio.gather(*(ask(url) for url in urls))
+        return [(url, one) for url, one in zip(urls, found, strict=True) if one is not None]
+
     def _take(self, cluster: _Cluster) -> None:
-        if cluster.cluster_id is None:
-            return
         is_new = cluster.cluster_id != self.cluster_id
         if is_new and self.cluster_id is not None:
             _log.warning(
                 "the servers are of another cluster than before: %s, not %s", cluster.cluster_id, self.cluster_id
             )
         self.cluster_id = cluster.cluster_id
-        if self._upstream.servers.learn(member.api for member in cluster.members) or is_new:
+        is_other = self._upstream.servers.learn(member.api for member in cluster.members)
+        if self.cluster_id is not None and (is_other or is_new):
             servers = self._upstream.servers.told
             _log.info("the cluster has %s members", len(servers), extra={"servers": list(servers)})
             self._keep(self.cluster_id, servers)
@@ -92,3 +121,10 @@ class Learning(Background):
             _log.warning("the cluster does not answer: %s", why)
             self._said = why
         return False
+
+
+def _read(said: Said) -> _Cluster | None:
+    try:
+        return msgspec.json.decode(said.body, type=_Cluster) if said.status == 200 else None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None

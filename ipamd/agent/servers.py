@@ -12,6 +12,7 @@ class Servers:
     def __init__(self, given: Sequence[str], told: Iterable[str] = (), first: int = 0) -> None:
         """`first`: a number that tells this node from others, so that not all of them begin with one server."""
         self._given, self._told = tuple(given), tuple[str, ...]()
+        self._foreign: frozenset[str] = frozenset()
         start = first % len(given)
         self._order = [*given[start:], *given[:start]]
         self.learn(told)
@@ -21,9 +22,19 @@ class Servers:
         """Those that servers told of."""
         return self._told
 
+    @property
+    def strangers(self) -> tuple[str, ...]:
+        """Those that were given and are no members: another name of the cluster, or no server of it at all."""
+        return tuple(url for url in self._given if url not in self._told)
+
     def order(self) -> tuple[str, ...]:
-        """All, the best first."""
-        return tuple(self._order)
+        """All that may be asked, the best first."""
+        return tuple(url for url in self._order if url not in self._foreign)
+
+    def shun(self, foreign: Iterable[str]) -> Iterable[str]:
+        """Ask these no more, and all others: they are of another cluster. Those that are new."""
+        before, self._foreign = self._foreign, frozenset(foreign)
+        return sorted(self._foreign - before)
 
     def failed(self, url: str) -> None:
         """A server had no answer."""

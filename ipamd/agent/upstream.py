@@ -74,6 +74,10 @@ class Upstream:
                 raise _no_answer(failures, last, unknown=unknown)
             await asyncio.sleep(pause_s)
 
+    async def ask_at(self, url: str, asked: Asked, timeout_s: float) -> Said:
+        """The answer of one server, whatever it is. Raises Unavailable."""
+        return await self._transport.exchange(url, asked, timeout_s)
+
     async def greet(self, timeout_s: float) -> None:
         """Ask the other servers whether they live: connections to them stay warm, and the dead go to the end."""
         order = self.servers.order()[1:]

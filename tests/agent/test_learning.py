@@ -31,6 +31,21 @@ class OneServer:
         return self.said
 
 
+class ManyServers:
+    """Each says what it is told to say; None: it does not answer."""
+
+    def __init__(self, clock: TurnedClock, **said: Said | None) -> None:
+        self.clock = clock
+        self.said = {f"https://{name}:7480": one for name, one in said.items()}
+
+    async def exchange(self, url: str, asked: Asked, timeout_s: float) -> Said:  # noqa: ARG002 - the port
+        self.clock.now_s += 1
+        found = self.said[url]
+        if found is None:
+            raise Unavailable("connection refused", "none")
+        return found
+
+
 class Kept:
     def __init__(self) -> None:
         self.all: list[tuple[str, tuple[str, ...]]] = []
@@ -96,3 +111,42 @@ async def test_silence_is_said_once_and_so_is_its_end(
     server.said = cluster("c1", A)
     assert await learning.look()
     assert "the cluster answers again" in caplog.text
+
+
+def given(*urls: str, cluster_id: str | None = None, **said: Said | None) -> tuple[Learning, ManyServers, Servers]:
+    clock, servers = TurnedClock(), Servers(urls)
+    transport = ManyServers(clock, **said)
+    upstream = Upstream(transport, servers, clock=clock, random=counting_bytes())
+    return Learning(upstream, clock, Kept(), cluster_id), transport, servers
+
+
+async def test_a_server_of_another_cluster_is_not_asked_and_that_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    learning, transport, servers = given(A, B, a=cluster("c1", A), b=cluster("c2", B))
+    for _ in range(2):
+        assert await learning.look()
+        assert servers.order() == (A,)
+    assert caplog.text.count("https://b:7480 is of another cluster, c2") == 1
+    transport.said[A] = None
+    assert not await learning.look(), "rather nobody than another cluster"
+    transport.said |= {A: cluster("c1", A), B: cluster("c1", A, B)}
+    assert await learning.look()
+    assert set(servers.order()) == {A, B}
+
+
+async def test_another_name_of_the_cluster_is_asked_on(caplog: pytest.LogCaptureFixture) -> None:
+    learning, _, servers = given(B, a=cluster("c1", A), b=cluster("c1", A))
+    assert await learning.look()
+    assert set(servers.order()) == {A, B}
+    assert "another cluster" not in caplog.text
+
+
+async def test_the_cluster_of_before_is_looked_for_before_another_is_followed(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    learning, transport, servers = given(B, A, cluster_id="c1", a=cluster("c1", A), b=cluster("c2", B))
+    assert await learning.look()
+    assert (learning.cluster_id, servers.order()) == ("c1", (A,))
+    transport.said[A] = cluster("c2", A, B)
+    assert await learning.look(), "it was made anew, and nobody is of the one before"
+    assert (learning.cluster_id, set(servers.order())) == ("c2", {A, B})
+    assert "another cluster than before: c2, not c1" in caplog.text
