@@ -37,8 +37,9 @@ def endpoint(services: Services, gate: Gate, route: Route) -> WebHandler:
             caller = await gate.admit(
                 request, route.least, route.nodes, gives_back=route.gives_back, enrols=route.enrols
             )
-            exchange = await _parse(services, route, request, caller, request_id)
-            reply = await route.handler(exchange)
+            with gate.room(request, caller, route.most_bytes):
+                exchange = await _parse(services, route, request, caller, request_id)
+                reply = await route.handler(exchange)
         except ConnectionError:
             raise  # the client is gone: nobody is there to be answered
         except Exception as error:  # noqa: BLE001 - the boundary of the process: a client gets an answer, never a traceback

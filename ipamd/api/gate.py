@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import Final
 from urllib.parse import urlsplit
 
 from aiohttp import web
 
 from ipamd.api.access import NOBODY, Access, Caller, ForNodes, Least, identify, why_not
+from ipamd.api.bodies import Bodies, announced_bytes
+from ipamd.api.body import MAX_BODY_BYTES, MAX_IMPORT_BYTES
 from ipamd.api.limits import Limiter, Rates
 from ipamd.api.places import network_of
 from ipamd.api.problems import Failure
@@ -18,6 +21,9 @@ KNOWN: Final = web.RequestKey("known", bool)
 """Where a request says that whoever sent it may do something: its connection is no stranger's any more."""
 
 
+_BODIES_BYTES: Final = 16 * MAX_BODY_BYTES
+_BODIES_OF_CALLER_BYTES: Final = 4 * MAX_BODY_BYTES
+
 
 class Gate:
     """The way in of one listener."""
@@ -25,6 +31,9 @@ class Gate:
     def __init__(self, services: Services, access: Access, rates: Rates | None = None) -> None:
         self._services, self._access = services, access
         self._limiter = Limiter(services.clock, rates)
+        of_caller = _BODIES_BYTES if access is Access.SOCKET else _BODIES_OF_CALLER_BYTES
+        self._bodies = Bodies(_BODIES_BYTES, of_caller)
+        self._imports = Bodies(MAX_IMPORT_BYTES, MAX_IMPORT_BYTES)
 
     async def admit(
         self, request: web.Request, least: Least, nodes: ForNodes, *, gives_back: bool = False, enrols: bool = False
@@ -38,6 +47,13 @@ class Gate:
             self._services.refusals.note(error.row.code)
             raise
         return caller
+
+    def room(
+        self, request: web.Request, caller: Caller, most_bytes: int = MAX_BODY_BYTES
+    ) -> AbstractContextManager[None]:
+        """Room for the body of a request while it is worked on. Raises Unavailable."""
+        bodies = self._bodies if most_bytes <= MAX_BODY_BYTES else self._imports
+        return bodies.room(caller.scope, announced_bytes(request, most_bytes))
 
     async def _identify(self, request: web.Request, least: Least, *, gives_back: bool) -> Caller:
         headers = request.headers

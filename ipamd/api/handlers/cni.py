@@ -56,30 +56,32 @@ def server_call(services: Services, gate: Gate, verb: str) -> Answer:
 
     async def answer(request: web.Request, progress: Progress) -> Answered:
         caller = await gate.admit(request, Least.OPERATOR, ForNodes.OWN, gives_back=verb == "del")
-        body = await read_body(request)
-        try:
-            call = progress.call = _read(services, caller, verb, request.headers, body)
-        except (CniError, ApiError) as error:
-            if request.headers.get("Ipamd-Spooled") == "true":  # an agent's, which asks no second time
-                deadline_s = deadline_after_s(progress.began_s, None)
-                await _tell(services, error, request.headers, Request(caller.by, progress.request_id, deadline_s))
-            raise
-        if (
-            caller.local
-            and call.node == services.facts.whole_node
-            and call.start is not None
-            and not call.start.spooled
-        ):
-            services.sandboxes.boot_id = call.start.boot_id
-        deadline_s = deadline_after_s(progress.began_s, call.deadline_ms)
-        asked = Request(caller.by, progress.request_id, deadline_s, _key(caller, request, body))
-        who = _Caller(services, caller, asked, request.headers, body, progress)
-        try:
-            return await _VERBS[type(call)](who, call)
-        except (CniError, ApiError) as error:
-            raise _as_seen(error, caller, call) from error
+        with gate.room(request, caller):
+            return await _answered(services, caller, verb, request, progress)
 
     return answer
+
+
+async def _answered(
+    services: Services, caller: Caller, verb: str, request: web.Request, progress: Progress
+) -> Answered:
+    body = await read_body(request)
+    try:
+        call = progress.call = _read(services, caller, verb, request.headers, body)
+    except (CniError, ApiError) as error:
+        if request.headers.get("Ipamd-Spooled") == "true":  # an agent's, which asks no second time
+            deadline_s = deadline_after_s(progress.began_s, None)
+            await _tell(services, error, request.headers, Request(caller.by, progress.request_id, deadline_s))
+        raise
+    if caller.local and call.node == services.facts.whole_node and call.start is not None and not call.start.spooled:
+        services.sandboxes.boot_id = call.start.boot_id
+    deadline_s = deadline_after_s(progress.began_s, call.deadline_ms)
+    asked = Request(caller.by, progress.request_id, deadline_s, _key(caller, request, body))
+    who = _Caller(services, caller, asked, request.headers, body, progress)
+    try:
+        return await _VERBS[type(call)](who, call)
+    except (CniError, ApiError) as error:
+        raise _as_seen(error, caller, call) from error
 
 
 def _as_seen(error: CniError | ApiError, caller: Caller, call: AnyCall) -> CniError | ApiError:
