@@ -26,6 +26,8 @@ class Listed(NamedTuple):
     alive: bool | None
     pod_ref: str | None = None
     addresses: tuple[Address, ...] = ()
+    pool: str | None = None
+    """The pool that the addresses are of, where the node knows."""
 
 
 class Inventory(Value):

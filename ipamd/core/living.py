@@ -11,11 +11,14 @@ from collections.abc import Iterator, Sequence
 from ipamd.core.addresses import Address
 from ipamd.core.commands import ClaimLiving
 from ipamd.core.draft import Draft
+from ipamd.core.imports import pod_ref_of
+from ipamd.core.inventory import Inventory, Listed
 from ipamd.core.model import OLDEST, AssignedAddress, Attachment, EventKind, Owner, Pool, Reservation
+from ipamd.core.names import InvalidName, check_ifname, check_network, check_pod_ref
 from ipamd.core.outcomes import Done, Outcome
 from ipamd.core.pools import place_in
 from ipamd.core.ports import View
-from ipamd.core.restorecommands import Living
+from ipamd.core.restorecommands import Living, Settled
 from ipamd.core.restored import Disputed
 from ipamd.core.values import replace
 from ipamd.core.withheld import end_dispute, is_doubtful
@@ -40,8 +43,10 @@ def claim_living(draft: Draft, command: ClaimLiving) -> Outcome:
 def claimed(view: View, node: str, living: Living) -> list[Claim]:
     """The addresses of a living pod that an unconfirmed pool would give, and that are not recorded for it yet.
 
-    Nothing, if another container of the pod has called since the restore.
+    Nothing, if another container of the pod has called since the restore, or this one was deleted.
     """
+    if living.cni_network and view.tombstone(node, living.cni_network, living.container_id, living.ifname):
+        return []
     found: list[Claim] = []
     for address in dict.fromkeys(living.addresses):
         pool = _pool_of(view, living, address)
@@ -54,6 +59,39 @@ def claimed(view: View, node: str, living: Living) -> list[Claim]:
         if holder is None or (mine is not None and holder.attachment_id == mine.id and not is_its):
             found.append((pool, address))
     return found
+
+
+def claims_of(view: View, inventory: Inventory) -> tuple[tuple[Living, ...], tuple[Settled, ...]]:
+    """What an inventory claims that the state does not know yet, and which disputes it speaks of no more."""
+    if view.restored() is None:
+        return (), ()
+    lines = [one for one in inventory.listed if one.alive is not False and one.addresses]
+    living = [one for line in lines if (one := _living(inventory.node, line)) and _is_news(view, inventory.node, one)]
+    used = {(line.container_id, address) for line in lines for address in line.addresses}
+    settled = [
+        Settled(one.space, one.address, one.node, one.container_id)
+        for one in view.disputes()
+        if one.node == inventory.node and (one.container_id, one.address) not in used
+    ]
+    return tuple(living), () if inventory.boot_id is None else tuple(settled)
+
+
+def _living(node: str, line: Listed) -> Living | None:
+    """A line as a claim; None: its names are none."""
+    pod_ref = line.pod_ref or pod_ref_of(node, line.container_id)
+    try:
+        check_pod_ref(pod_ref)
+        check_ifname(line.ifname)
+        check_network(line.cni_network or "any")
+    except InvalidName:
+        return None
+    return Living(pod_ref, line.ifname, line.container_id, line.addresses, line.cni_network, line.pool)
+
+
+def _is_news(view: View, node: str, living: Living) -> bool:
+    if claimed(view, node, living):
+        return True
+    return any(view.disputed(one.space, one.address) is None for one in disputes(view, node, living, 0))
 
 
 def disputes(view: View, node: str, living: Living, now_ms: int) -> Iterator[Disputed]:
@@ -111,6 +149,7 @@ class _Claims:
         self._taken: set[tuple[str, Address]] = set()
         self._reservations: dict[tuple[int, str], Reservation] = {}
         self._attached: set[tuple[int, str]] = set()
+        self._disputed: dict[tuple[str, Address], Disputed] = {}
 
     def take(self, living: Living) -> None:
         """What one living pod has."""
@@ -127,6 +166,7 @@ class _Claims:
             if (one.space, one.address) in self._taken or self._view.disputed(one.space, one.address):
                 continue
             self._taken.add((one.space, one.address))
+            self._disputed[one.space, one.address] = one
             self._draft.put(one)
             self._tell(EventKind.CONFLICT, living, None, one.space, one.address)
 
@@ -185,8 +225,6 @@ class _Claims:
 
     def _give_way(self, living: Living, pool: Pool, old: AssignedAddress) -> None:
         """What the pod has instead takes the place of what the backup said, which stays withheld."""
-        if (old.space, old.address) in self._taken:  # in dispute since a moment ago: the next report settles it
-            return
         self._taken.add((old.space, old.address))
         self._settle(old.space, old.address)
         self._draft.drop(old)
@@ -204,7 +242,7 @@ class _Claims:
             self._draft.occupy(pool.space, address)
 
     def _settle(self, space: str, address: Address) -> None:
-        disputed = self._view.disputed(space, address)
+        disputed = self._disputed.get((space, address)) or self._view.disputed(space, address)
         if disputed is not None:
             end_dispute(self._draft, disputed, "nobody is recorded with it any more")
 

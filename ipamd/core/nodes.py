@@ -10,6 +10,7 @@ from ipamd.core.model import EventKind, Node
 from ipamd.core.outcomes import Code, Done, Outcome, Refused
 from ipamd.core.tokens import move_tokens, revoke_tokens
 from ipamd.core.values import replace
+from ipamd.core.withheld import end_disputes_of, move_disputes
 
 
 def rename_node(draft: Draft, command: RenameNode) -> Outcome:
@@ -39,6 +40,7 @@ def rename_node(draft: Draft, command: RenameNode) -> Outcome:
         draft.drop(tombstone)
         draft.put(replace(tombstone, node=command.to))
     move_tokens(draft, command.node, command.to)
+    move_disputes(draft, command.node, command.to)
     draft.drop(node)
     draft.put(replace(node, name=command.to))
     draft.event(EventKind.NODE_RENAMED, node=command.to, detail=f"from {command.node}")
@@ -64,6 +66,7 @@ def forget_node(draft: Draft, command: ForgetNode) -> Outcome:
         draft.drop(tombstone)
     draft.drop(node)
     draft.event(EventKind.NODE_FORGOTTEN, node=command.node)
+    end_disputes_of(draft, command.node)
     revoke_tokens(draft, command.node)
     return Done()
 

@@ -17,6 +17,7 @@ from ipamd.core.model import AssignedAddress, Attachment, EventKind, Node, Pool
 from ipamd.core.outcomes import Code, Refused
 from ipamd.core.ports import View
 from ipamd.core.restored import Disputed, Restored, Unconfirmed
+from ipamd.core.values import replace
 
 _FEW = 3
 """How many nodes a sentence names."""
@@ -115,6 +116,20 @@ def end_dispute(draft: Draft, disputed: Disputed, detail: str) -> None:
         node=disputed.node,
         detail=detail,
     )
+
+
+def end_disputes_of(draft: Draft, node: str) -> None:
+    """A node is forgotten: nobody speaks for it any more."""
+    for disputed in draft.view.disputes():
+        if disputed.node == node:
+            end_dispute(draft, disputed, "its node was forgotten")
+
+
+def move_disputes(draft: Draft, node: str, to: str) -> None:
+    """A node has another name."""
+    for disputed in draft.view.disputes():
+        if disputed.node == node:
+            draft.put(replace(disputed, node=to))
 
 
 def _is_same_container(command: Add, mine: Attachment) -> bool:
