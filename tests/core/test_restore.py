@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ipamd.core.addresses import parse_address
-from ipamd.core.commands import Add, Found, PoolRequest
+from ipamd.core.commands import Add, ForgetNode, Found, PoolRequest, RenameNode
 from ipamd.core.inline import InlinePool, Limits, inline_name
 from ipamd.core.model import Cooling, EventKind, Member, Owner, Settings
 from ipamd.core.outcomes import Code, Confirmed, Done, Granted
@@ -151,6 +151,14 @@ def test_it_ends_when_the_other_is_listed_no_more(world: RestoredWorld) -> None:
     world.lists(node="n2")
     assert world.state.disputes() == []
     assert granted(world.add("t/a", "c1")) == "192.0.2.1"
+
+
+def test_or_when_its_node_is_forgotten_and_it_follows_its_nodes_name(world: RestoredWorld) -> None:
+    world.lists(Living("c5", "t/q", "192.0.2.1", node="n2"), node="n2")
+    world.run(RenameNode(ORIGIN, "n2", "n3"))
+    assert [one.node for one in world.state.disputes()] == ["n3"]
+    world.run(ForgetNode(ORIGIN, "n3"))
+    assert world.state.disputes() == []
 
 
 def test_and_when_who_is_recorded_lets_go_it_is_the_others(world: RestoredWorld) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -64,7 +64,8 @@ class Reality:
         if isinstance(self.world, RestoredWorld):
             self.world.lists(*living, node=node)
         else:
-            self.world.report(node, **{one.container: True for one in living})
+            alive: dict[str, Any] = {one.container: True for one in living}
+            self.world.report(node, **alive)
 
     def step(self, step: Step) -> None:
         what, pod, node = step
@@ -100,7 +101,8 @@ def cluster(subnet: str, cooldown_s: int, hold_s: int) -> World:
     world.pool("p", subnet, cooldown_s=cooldown_s, hold_s=hold_s)
     for node in NODES:
         world.add(f"t/{node}", f"c-{node}", node=node, inode=1)
-        world.report(node, **{f"c-{node}": True})
+        alive: dict[str, Any] = {f"c-{node}": True}
+        world.report(node, **alive)
         world.delete(f"c-{node}", node=node)
     world.wait(100)
     return world
