@@ -127,13 +127,16 @@ class Client:
         return int(answer.index or 0), answer.value
 
     def get_or_stale(self, path: str, query: Query | None = None) -> Any:
-        """Read; without a leader read a server's own state and say so on stderr. Raises Failure."""
+        """Read; without a leader read a server's own state and say so on stderr, once. Raises Failure."""
+        if self._stale:
+            return self.get(path, query)
         try:
             return self._read(path, query or {}, self._timeout_s / 2).value
         except Unavailable as away:
-            if self._stale or not away.heard:
+            if not away.heard:
                 raise
-        answer = self._read(path, {**(query or {}), "stale": "ok"}, self._timeout_s / 2)
+        self._stale = True
+        answer = self._read(path, query or {}, self._timeout_s / 2)
         where = f"{answer.server.text} has at log index {answer.index or 'unknown'}"
         note(f"warning: no leader answers; this is what {where}, and it may be old")
         return answer.value
@@ -146,16 +149,19 @@ class Client:
         after: int | None = None,
         limit: int | None = None,
         cursor: str | None = None,
+        or_stale: bool = False,
     ) -> Any:
         """A list with its pages joined, up to `limit` items; `next` is null at the end of the list. Raises Failure.
 
-        `after` says where the first page begins, where the list knows of it; from then on the cursor does.
+        `after` says where the first page begins, where the list knows of it; from then on the cursor does. `or_stale`:
+        as `get_or_stale` reads.
         """
+        get = self.get_or_stale if or_stale else self.get
         items: list[Any] = []
         while True:
             wanted = PAGE if limit is None else min(PAGE, limit - len(items))
             place: Query = {"after": after} if cursor is None else {"cursor": cursor}
-            page = self.get(path, {**(filters or {}), "limit": wanted, **place})
+            page = get(path, {**(filters or {}), "limit": wanted, **place})
             items += page["items"]
             cursor = page["next"]
             if cursor is None or (limit is not None and len(items) >= limit):

@@ -136,7 +136,7 @@ def test_why_asks_one_pool_or_all(ask, peer):
     assert "BOUND" not in text
     ask("why", "web", "--address", "10.0.0.6", "--address", "fd00::6")
     assert peer.last.query == {"addresses": "10.0.0.6,fd00::6"}
-    done = ask("why", "--pod", "default/a", "-o", "json")
+    done = ask("why", "-o", "json")
     assert [item["pool"] for item in json.loads(done.stdout)["items"]] == ["web", "db"]
 
 
@@ -168,8 +168,8 @@ def test_calls(ask, peer):
     delete = {**call, "verb": "del", "pod_ref": None, "pools": [], "container_id": "0123456789abcdef", "spooled": True}
     peer.on("GET", "/v1/calls", {"items": [call, delete], "next": None, "spooled": 1})
     add, rest, waiting = (line.split() for line in ask("node", "calls").stdout.splitlines()[1:])
-    assert add == ["2030", "add", "d/a", "web", "-", "0", "-", "1.5", "r"]
-    assert rest == ["2030", "del", "-", "-", "0123456789abc", "0", "yes", "1.5", "r"]
+    assert add == ["2030", "add", "d/a", "web", "-", "0", "-", "1.5", "r", "-"]
+    assert rest == ["2030", "del", "-", "-", "0123456789abc", "0", "yes", "1.5", "r", "-"]
     assert " ".join(waiting) == "DELs that wait for the cluster: 1"
 
 

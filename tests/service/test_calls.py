@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ipamd.service.calls import CallRecord, Calls
 
 
@@ -28,3 +30,22 @@ def test_the_newest_comes_first_and_pages_join_without_a_double():
 def test_a_thousand_are_remembered():
     items = noted(1002).page(None, 5000).items
     assert (len(items), items[0].number, items[-1].number) == (1000, 1002, 3)
+
+
+def test_those_of_a_pod_are_found_with_the_prefix_of_its_cluster_or_without():
+    calls = noted(3)
+    calls.note(record(4)._replace(pod_ref="east:d/a"))
+    calls.note(record(5)._replace(pod_ref="d/ba"))
+    calls.note(record(6)._replace(pod_ref=None))
+    assert [one.number for one in calls.page(None, 10, "d/a").items] == [4, 3, 2, 1]
+    assert [one.number for one in calls.page(None, 10, "east:d/a").items] == [4]
+    assert [one.number for one in calls.page(4, 2, "d/a").items] == [3, 2]
+
+
+def test_all_are_counted_by_verb_and_code_with_the_time_they_took():
+    calls = noted(1500)
+    calls.note(record(1)._replace(verb="del", code=11, took_ms=700, spooled=True))
+    assert calls.by_code == {("add", 0): 1500, ("del", 11): 1}
+    assert (sum(calls.times["add"].counts), calls.times["add"].total) == (1500, pytest.approx(2.25))
+    assert calls.times["del"].counts[calls.times["del"].bounds.index(1.0)] == 1
+    assert calls.spooled == 1
