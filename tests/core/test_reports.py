@@ -54,6 +54,23 @@ def test_the_log_counts_the_grace_itself(world: World) -> None:
     assert freed(world.run(Report(ORIGIN, "n1", "b1", world.log_index, seen))) == ["192.0.2.1"]
 
 
+@pytest.mark.parametrize("said", ["of-an-older-binding", "from-before-it-was-bound", "by-somebody-else"])
+def test_the_log_itself_judges_what_a_report_may_say(world: World, said: str) -> None:
+    """Between a server's look at its state and the entry anything may have come."""
+    before = world.log_index - 1
+    mine = world.bound("t/a")
+    if said == "of-an-older-binding":
+        world.add("t/a", "c1", inode=7)
+    boot = None if said == "by-somebody-else" else "b1"
+    for _ in range(2):
+        index = before if said == "from-before-it-was-bound" else world.log_index
+        seen = (Seen(mine.id, mine.generation, alive=False),)
+        assert freed(world.run(Report(ORIGIN, "n1", boot, index, seen))) == []
+        assert sighting(world) is None
+        world.wait(GRACE_S)
+    assert world.attachment("t/a")
+
+
 @pytest.mark.parametrize("between", [True, None])
 def test_a_report_in_between_that_says_otherwise_begins_anew(world: World, between: bool | None) -> None:
     world.report(c1=False)
@@ -147,6 +164,8 @@ def test_somebody_else_may_add_life_and_takes_none(world: World) -> None:
     for alive in (False, None):
         world.report(boot=None, c1=alive)
         assert world.attachment("t/a")
+        listed = (Listed("k", "c1", "eth0", alive),)
+        assert seen_of(world.state, Inventory("n1", None, world.log_index, listed), world.log_ms) == []
     world.report(boot=None, c1=True)
     assert freed(world.report(c1=False)) == []
 
