@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
-from ipamd import datadir, sockets, system
+from ipamd import __version__, datadir, sockets, system
 from ipamd.api.snapshots import HttpSnapshots
 from ipamd.beginning import own_member
 from ipamd.consensus.files import OsFiles
@@ -76,6 +76,7 @@ def inside_of(own: Own, node: RaftNode, heartbeats: Heartbeats) -> Inside | None
         hand_over=node.transfer,
         certificate_days=days_of(own.tls),
         heard=heartbeats.note,
+        version=__version__,
         insecure=own.tls is None,
     )
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
+from ipamd.consensus import membership
 from ipamd.consensus.peers import Gather, Join, Why
 from ipamd.core.commands import AddMember, BindMember, Found, Origin, PromoteMember, RemoveMember
 from ipamd.core.model import Member, Settings
@@ -308,3 +310,27 @@ async def test_changes_that_say_nothing_new_leave_the_members_alone() -> None:
         await net.change("a", command)
         net.run(0.2)
     assert net["a"].members == before
+
+
+async def test_who_cannot_read_the_log_is_not_let_in() -> None:
+    net = await founded("abc")
+    hello = net["b"].hello()
+    assert net["a"].greet(hello) is None
+    net.machine("a").level = 2
+    refusal = net["a"].greet(hello)
+    assert refusal is not None
+    assert refusal.why is Why.OLD
+    assert refusal.sentence.startswith("b runs an older version of ipamd than its cluster has come to need: install")
+    assert net["a"].greet(replace(hello, level=2)) is None
+
+
+async def test_the_level_of_each_member_is_kept_as_it_says_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    net = await founded("abc")
+    monkeypatch.setattr(membership, "LEVEL", 2)
+    net.restart("b")
+    net.run(2)
+    assert {one.name: one.level for one in net["c"].members} == {"a": 2, "b": 2, "c": 1}
+    monkeypatch.undo()
+    net.restart("b")
+    net.run(2)
+    assert {one.name: one.level for one in net["c"].members}["b"] == 1

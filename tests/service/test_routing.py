@@ -9,6 +9,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from ipamd.core import levels
+from ipamd.core.commands import Expire, Origin, encode_command
 from ipamd.core.entries import Item
 from ipamd.core.model import Member
 from ipamd.core.outcomes import Done
@@ -18,7 +20,7 @@ from ipamd.service.routing import RoutedLog
 from ipamd.system import SystemClock
 
 MEMBERS = tuple(Member(name, f"id-{name}", "h:1", f"http://{name}:1") for name in ("n1", "n2", "n3"))
-ITEM = Item(b"o" * 16, b"command")
+ITEM = Item(b"o" * 16, encode_command(Expire(Origin("test", "r"))))
 
 Ask = Callable[[str, Item | None, float], Awaitable[int]]
 
@@ -175,3 +177,13 @@ async def test_a_caller_that_goes_away_is_forgotten() -> None:
     with pytest.raises(asyncio.CancelledError):
         await waiting
     assert not log._under_way
+
+
+async def test_what_a_member_does_not_know_is_not_proposed_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(levels, "_BY_NUMBER", {16: 2})
+    world = World(7, leader="n2")
+    with pytest.raises(Unavailable) as refused:
+        await routed(world).propose(ITEM, 5)
+    assert world.asked == []
+    assert refused.value.outcome == "none"
+    assert refused.value.detail == "n1 and n2 and n3 run an older version of ipamd: upgrade them first"
