@@ -86,6 +86,15 @@ def test_until_the_next_report_what_was_seen_at_the_add_counts_as_alive(world: W
     assert granted(world.add("t/b", "c4", node="n2")) == "192.0.2.2"
 
 
+def test_what_was_seen_of_an_older_binding_says_nothing_of_this_one(world: World) -> None:
+    world.report(c1=False)
+    world.add("t/a", "c1", inode=8)
+    assert refused(world.add("t/a", "c2", node="n2")) is Code.CONTESTED
+    world.report(c1=True)
+    world.add("t/a", "c1")
+    assert granted(world.add("t/a", "c2", node="n2")) == "192.0.2.1"
+
+
 def test_what_nobody_ever_saw_moves(world: World) -> None:
     world.add("t/b", "c3")
     assert granted(world.add("t/b", "c4", node="n2")) == "192.0.2.2"
