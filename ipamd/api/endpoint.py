@@ -10,7 +10,7 @@ import msgspec
 from aiohttp import web
 from aiohttp.typedefs import Handler as WebHandler
 
-from ipamd.api.access import NOBODY, Caller
+from ipamd.api.access import NOBODY, Caller, ForNodes
 from ipamd.api.body import MAX_BODY_BYTES, read_json, shaped
 from ipamd.api.exchange import Exchange, Reply, Route, Text
 from ipamd.api.front import Front
@@ -37,6 +37,8 @@ def endpoint(services: Services, gate: Gate, route: Route) -> WebHandler:
             caller = await gate.admit(
                 request, route.least, route.nodes, gives_back=route.gives_back, enrols=route.enrols
             )
+            if route.nodes is ForNodes.OWN and route.writes:
+                caller.own(request.match_info["node"])
             with gate.room(request, caller, route.most_bytes):
                 exchange = await _parse(services, route, request, caller, request_id)
                 reply = await route.handler(exchange)

@@ -58,7 +58,7 @@ def _hidden(value: Any, own: str | None, whose: str | None) -> Any:
         return _sentence(value, own, None)
     if isinstance(value, msgspec.Struct):
         return _hidden_struct(value, own, whose)
-    if isinstance(value, tuple | list):
+    if type(value) in (tuple, list):
         return type(value)(_hidden(item, own, whose) for item in value)
     if isinstance(value, dict):
         return {key: _hidden(item, own, whose) for key, item in value.items()}
