@@ -27,6 +27,7 @@ DAEMONSET = CONTRIB / "kubernetes" / "ipamd-agent.yaml"
 SETTINGS = {
     "IPAMD_SERVER": "https://a.example:7480 https://b.example:7480",
     "IPAMD_TOKEN_FILE": "/etc/ipamd/node.token",
+    "IPAMD_ENROL_FILE": "/etc/ipamd/enrol.token",
     "IPAMD_TLS_CA": "/etc/ipamd/ca.crt",
 }
 
@@ -84,10 +85,24 @@ def test_the_settings_of_the_daemonset_hold(manifest: dict[str, Any]) -> None:
     config = load_agent({}, given, Host("pod-x", is_container=True))
     assert config.node_name == "worker-1"
     mounts = [Path(mount["mountPath"]) for mount in container["volumeMounts"]]
-    paths = (config.socket, config.spool_dir, config.token_file, config.tls_ca, *config.cni_cache_dir)
-    for path in paths:
+    paths = (config.socket, config.spool_dir, config.token_file, config.enrol_file, config.tls_ca)
+    for path in (*paths, *config.cni_cache_dir):
         assert path is not None
         assert any(path.is_relative_to(mount) for mount in mounts), path
+
+
+def test_the_token_of_a_node_lies_on_the_node_and_the_secret_of_all_can_only_be_read(manifest: dict[str, Any]) -> None:
+    pod = manifest["DaemonSet"]["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    volumes = {volume["name"]: volume for volume in pod["volumes"]}
+    for path, kind in (("IPAMD_TOKEN_FILE", "hostPath"), ("IPAMD_ENROL_FILE", "secret"), ("IPAMD_TLS_CA", "secret")):
+        place = Path(manifest["ConfigMap"]["data"][path])
+        (mount,) = [one for one in container["volumeMounts"] if place.parent == Path(one["mountPath"])]
+        assert kind in volumes[mount["name"]], path
+        assert mount.get("readOnly", False) is (kind == "secret")
+    page = (CONTRIB.parent / "docs" / "howto" / "install-daemonset.md").read_text()
+    assert f"create secret generic {volumes['settings']['secret']['secretName']} " in page
+    assert f"--from-file={Path(manifest['ConfigMap']['data']['IPAMD_ENROL_FILE']).name} " in page
 
 
 def test_the_daemonset_has_no_way_to_the_api_of_kubernetes(manifest: dict[str, Any]) -> None:
