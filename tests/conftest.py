@@ -10,6 +10,7 @@ import functools
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -108,6 +109,23 @@ def without_podman() -> Reason:
     return without_hosts() if shutil.which("podman") else "needs podman"
 
 
+@functools.cache
+def without_compose() -> Reason:
+    """Why docker-compose.yml cannot be run here with images of our own; None: it can."""
+    if shutil.which("debootstrap") is None:
+        return "needs debootstrap"
+    if not (CNI_BIN / "dnsname").exists():
+        return f"needs dnsname in {CNI_BIN} (Debian: golang-github-containernetworking-plugin-dnsname)"
+    if not Path(sys.executable).with_name("podman-compose").exists():
+        return "needs podman-compose beside this Python"
+    return without_podman()
+
+
+def without_promtool() -> Reason:
+    """Why rules of Prometheus cannot be checked here; None: they can."""
+    return None if shutil.which("promtool") else "needs promtool (Debian: prometheus)"
+
+
 def without_chromium() -> Reason:
     """Why no page can be looked at here; None: it can."""
     return None if shutil.which("chromium") else "needs chromium"
@@ -120,7 +138,9 @@ NEEDS: dict[str, tuple[str, Callable[[], Reason]]] = {
     "needs_strace": ("needs strace", without_strace),
     "needs_containerd": ("needs root and containerd", without_containerd),
     "needs_chromium": ("needs chromium", without_chromium),
+    "needs_compose": ("needs root, podman, podman-compose, dnsname and debootstrap", without_compose),
     "needs_podman": ("needs root and podman", without_podman),
+    "needs_promtool": ("needs promtool", without_promtool),
     "needs_plugins": ("needs the reference CNI plugins", without_plugins),
 }
 

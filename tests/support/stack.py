@@ -7,7 +7,7 @@ import random
 import socket
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from ipamd.core.commands import Found, Origin, encode_command
 from ipamd.core.entries import OP_BYTES, Item
 from ipamd.core.evidence import Look
 from ipamd.core.model import Member, Role, Settings, Token
+from ipamd.metrics import ServerMetrics, Watched
 from ipamd.service import Services
 from ipamd.service.ports import Facts
 from ipamd.service.tokens import digest_of
@@ -148,6 +149,9 @@ async def running(
         texts=system.read_text,
         facts=Facts("n1", "node-1"),
     )
+    watched = Watched(node, "0", is_halted=lambda: False, differs=lambda: False)
+    metrics = ServerMetrics(services, watched)
+    services = replace(services, exposition=metrics)
     await services.start()
     tcp = socket.create_server(("127.0.0.1", 0))
     path = directory / "node.sock"
@@ -166,6 +170,7 @@ async def running(
     finally:
         for listener in listeners:
             await listener.stop(1)
+        await metrics.stop()
         await services.stop()
         await node.stop()
         state.close()
