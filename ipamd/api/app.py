@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection
 
 import msgspec
 from aiohttp import web
@@ -58,9 +58,17 @@ def build(
         else:
             app.router.add_route(route.method, route.path, handler)
     add_page(app)
+    app.on_shutdown.append(_end_streams(services))
     if inside is not None:
         add_routes(app, services, inside)
     return app
+
+
+def _end_streams(services: Services) -> Callable[[web.Application], Awaitable[None]]:
+    async def end(_app: web.Application) -> None:
+        services.feed.close()
+
+    return end
 
 
 def framed(front: Front) -> web.Application:

@@ -19,6 +19,7 @@ from ipamd.api.intake import SERVER, deadline_after_s, left_ms_of, read_body, re
 from ipamd.api.problems import Failure, failure_of, respond
 from ipamd.api.query import read_query
 from ipamd.api.redaction import redacted, redacted_error
+from ipamd.api.streaming import EventStream, send_events
 from ipamd.errors import ApiError
 from ipamd.service import Services
 from ipamd.service.request import Key, Request
@@ -48,6 +49,9 @@ def endpoint(services: Services, gate: Gate, route: Route) -> WebHandler:
             failure = failure_of(error, request_id)
             shown = Failure(redacted_error(failure.error, caller), failure.headers)
             return respond(shown, request_id, headers_of(services, request_id))
+        if isinstance(reply.value, EventStream):
+            headers = headers_of(services, request_id, reply.index, stale=exchange.request.stale)
+            return await send_events(request, reply.value, headers, lambda: gate.knows(request))
         reply = replace(reply, value=redacted(reply.value, caller, request.match_info.get("node")))
         return _render(reply, headers_of(services, request_id, reply.index, stale=exchange.request.stale))
 
@@ -67,7 +71,13 @@ async def _parse(
     key = _key(request, caller, raw) if route.writes else None
     stale = getattr(query, "stale", None) is not None
     return Exchange(
-        services, caller, Request(caller.by, request_id, deadline_s, key, stale), request.match_info, query, body
+        services,
+        caller,
+        Request(caller.by, request_id, deadline_s, key, stale),
+        request.match_info,
+        query,
+        body,
+        request.headers,
     )
 
 

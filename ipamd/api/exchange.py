@@ -30,6 +30,7 @@ class Exchange(Generic[B, Q]):
     path: Mapping[str, str]
     query: Q
     body: B
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 class Text(NamedTuple):
@@ -67,6 +68,9 @@ class Route:
     status: int = 200
     codes: tuple[str, ...] = field(default=())
     most_bytes: int = MAX_BODY_BYTES
+    also: str | None = None
+    """Another media type that it answers in, where that is asked for."""
+
     enrols: bool = False
     """Whether it is what a token of the role `enrol` is for."""
 

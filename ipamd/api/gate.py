@@ -55,6 +55,10 @@ class Gate:
         bodies = self._bodies if most_bytes <= MAX_BODY_BYTES else self._imports
         return bodies.room(caller.scope, announced_bytes(request, most_bytes))
 
+    def knows(self, request: web.Request) -> bool:
+        """Whether who sent a request long ago could send it now: a token may have ended since."""
+        return identify(self._access, request.headers.get("Authorization"), self._services.tokens) is not None
+
     async def _identify(self, request: web.Request, least: Least, *, gives_back: bool) -> Caller:
         headers = request.headers
         authorization = headers.get("Authorization")

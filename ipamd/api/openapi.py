@@ -86,7 +86,10 @@ def _success(row: Route, found: dict[str, Any]) -> dict[str, Any]:
         return {"description": "Done"}
     if row.answer is Text:
         return {"description": "Done", "content": {"text/plain": {"schema": {"type": "string"}}}}
-    return {"description": "Done", "content": _json(found[_name(row.answer)])}
+    content = _json(found[_name(row.answer)])
+    if row.also is not None:
+        content[row.also] = {"schema": {"type": "string"}}
+    return {"description": "Done", "content": content}
 
 
 def _errors(row: Route, found: dict[str, Any]) -> dict[str, Any]:

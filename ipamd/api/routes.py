@@ -26,12 +26,14 @@ from ipamd.api.schema import admin as admin_shapes
 from ipamd.api.schema import calls as call_shapes
 from ipamd.api.schema import cluster as cluster_shapes
 from ipamd.api.schema import cni_test as test_shapes
+from ipamd.api.schema import events as event_shapes
 from ipamd.api.schema import imports as import_shapes
 from ipamd.api.schema import nodes as node_shapes
 from ipamd.api.schema import pools as pool_shapes
 from ipamd.api.schema import reservations as reservation_shapes
 from ipamd.api.schema import tokens as token_shapes
 from ipamd.api.schema.common import Items, ListQuery, ReadQuery, SpaceQuery, WriteSpaceQuery
+from ipamd.api.schema.events import EVENT_STREAM
 
 _A, _P, _R, _N, _M = address_shapes, pool_shapes, reservation_shapes, node_shapes, admin_shapes
 _T, _C, _I, _K = test_shapes, cluster_shapes, import_shapes, token_shapes
@@ -176,6 +178,7 @@ ROUTES: tuple[Route, ...] = (
         _READER,
         query=_A.HistoryQuery,
         answer=Items[_A.HolderShown],
+        codes=("gone",),
     ),
     Route(
         "POST",
@@ -268,8 +271,9 @@ ROUTES: tuple[Route, ...] = (
         events.list_events,
         "List events",
         _READER,
-        query=_M.EventsQuery,
-        answer=Items[_M.EventShown],
+        query=event_shapes.EventsQuery,
+        answer=Items[event_shapes.EventShown],
+        also=EVENT_STREAM,
         codes=("gone",),
     ),
     Route(

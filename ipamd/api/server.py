@@ -62,6 +62,7 @@ class Listener:
         if manager is not None:
             await _let_begin(manager.connections)
             manager.pre_shutdown()
+            await self._runner.shutdown()
             await manager.shutdown(grace_s)
         await self._runner.cleanup()
         self._house.turned.close()

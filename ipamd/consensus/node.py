@@ -85,6 +85,10 @@ class RaftNode:
         self._removed = removed or fatal
         self._fetcher = Fetcher(source, directory / SNAPSHOT_NAME, clock, self._limits.fetch_pause_s)
         self._leaving = False
+        self._watchers: list[Callable[[], None]] = []
+        self._told = 0
+        """What was applied when the watchers were told last."""
+
         self._thread = threading.Thread(target=self._run, name="raft", daemon=True)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._woken = False
@@ -202,6 +206,10 @@ class RaftNode:
         """What this member knows, without waiting."""
         return self._replica.status
 
+    def watch(self, wake: Callable[[], None]) -> None:
+        """Have `wake` called, in the Raft thread, after each round that applied something."""
+        self._watchers.append(wake)
+
     async def _wait(self, item: Item | None, timeout_s: float) -> Answer | int:
         if (trouble := self.trouble) is not None:
             raise Unavailable(trouble, "none")
@@ -283,6 +291,7 @@ class RaftNode:
         try:
             more = self._replica.step()
             self._mind_snapshot()
+            self._tell_watchers()
         except Exception as error:  # noqa: BLE001 - the thread's boundary: what failed is never tried again
             self._die(error)
             return
@@ -293,6 +302,13 @@ class RaftNode:
             self._wake_here()
         if not self._woken and self._loop is not None:
             self._timer = self._loop.call_later(self._limits.tick_s, self._go_round)
+
+    def _tell_watchers(self) -> None:
+        applied = self._replica.status.applied
+        if applied != self._told:
+            self._told = applied
+            for wake in self._watchers:
+                wake()
 
     def _mind_snapshot(self) -> None:
         """Have a snapshot fetched if one is needed, and install it once it is there."""

@@ -6,7 +6,7 @@ consensus drives and storage implements. `Log` is what the use cases need of con
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Literal, NamedTuple, Protocol
 
@@ -277,6 +277,9 @@ class Log(Protocol):
 
     def status(self) -> LogStatus:
         """A snapshot, without waiting."""
+
+    def watch(self, wake: Callable[[], None]) -> None:
+        """Have `wake` called, in whatever thread, each time this member has applied more of the log."""
 
 
 class ReservationFilter(NamedTuple):

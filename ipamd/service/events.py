@@ -1,12 +1,50 @@
-"""Owns reading what happened."""
+"""Owns reading what happened: pages of events, and which of them somebody wants."""
 
 from __future__ import annotations
 
-from ipamd.core.model import Event
+from typing import Final, NamedTuple
+
+from ipamd.core.addresses import Address
+from ipamd.core.model import Event, EventKind
 from ipamd.core.ports import Snapshot
 from ipamd.errors import ApiError
 from ipamd.service.reader import Reader
-from ipamd.service.request import At, Page, Request, page_of
+from ipamd.service.request import At, Request
+
+MOST_LOOKED_AT: Final = 20_000
+"""So many events a page looks at where few are wanted: it ends there, and the next one goes on."""
+
+_STRETCH: Final = 1000
+
+
+class Wanted(NamedTuple):
+    """What events are narrowed to; None: anything."""
+
+    pool: str | None = None
+    pod_ref: str | None = None
+    node: str | None = None
+    address: Address | None = None
+    kinds: frozenset[EventKind] | None = None
+
+    def takes(self, event: Event) -> bool:
+        """Whether an event is among them."""
+        return (
+            self.pool in (None, event.pool)
+            and self.pod_ref in (None, event.pod_ref)
+            and self.node in (None, event.node)
+            and self.address in (None, event.address)
+            and (self.kinds is None or event.kind in self.kinds)
+        )
+
+
+ALL: Final = Wanted()
+
+
+class EventPage(NamedTuple):
+    """Some events, and the index behind which the next page begins; None: there are no more."""
+
+    items: tuple[Event, ...]
+    next: int | None
 
 
 class Events:
@@ -15,27 +53,54 @@ class Events:
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
 
-    async def page(self, after: int | None, limit: int, request: Request) -> At[Page[Event]]:
+    async def page(self, after: int | None, limit: int, wanted: Wanted, request: Request) -> At[EventPage]:
         """Up to `limit` events after an index (None: from the oldest kept). Raises ApiError, Unavailable.
 
         An index that this cluster never gave, or behind which events are kept no longer, is refused as gone: a reader
         that goes on from it would miss some and not know.
         """
+        request = await self.reaching(after, request)
+        return await self._reader.read(lambda snapshot: _page(snapshot, after, limit, wanted), request)
 
-        def look(snapshot: Snapshot) -> Page[Event]:
-            found = list(snapshot.events(after or 0, limit + 1))
-            if after is not None:
-                _refuse_gap(after, found, snapshot.last_event)
-            return page_of(found, limit)
+    async def newest(self, request: Request) -> At[int]:
+        """The index of the newest event. Raises Unavailable."""
+        return await self._reader.read(lambda snapshot: snapshot.last_event, request)
 
-        return await self._reader.read(look, request)
+    async def reaching(self, after: int | None, request: Request) -> Request:
+        """The request, as one that sees the event `after`: that is news to a member that lags. Raises Unavailable.
+
+        A cluster has applied somewhere what it told somebody: behind a barrier this member has it too, or nobody has.
+        """
+        if after is None or not request.stale:
+            return request
+        newest = await self.newest(request)
+        return request if after <= newest.value else request.fresh()
 
 
-def _refuse_gap(after: int, found: list[Event], last: int) -> None:
-    if after > last:
-        raise ApiError("gone", f"this cluster has no event {after}: its newest is {last}", last=last)
-    oldest = found[0].index if found else last + 1
+def refuse_gap(after: int, found: list[Event], newest: int) -> None:
+    """Raises ApiError unless the events found are those behind an index; 0 is before the oldest that is kept."""
+    if after > newest:
+        raise ApiError("gone", f"this cluster has no event {after}: its newest is {newest}", newest=newest)
+    oldest = found[0].index if found else newest + 1
     if after and oldest > after + 1:
         raise ApiError(
             "gone", f"events up to {oldest - 1} are kept no longer, {after + 1} is among them", oldest=oldest
         )
+
+
+def _page(snapshot: Snapshot, after: int | None, limit: int, wanted: Wanted) -> EventPage:
+    stretch = limit + 1 if wanted == ALL else _STRETCH
+    place, items = after or 0, list[Event]()
+    for turn in range(MOST_LOOKED_AT // _STRETCH):
+        found = list(snapshot.events(place, stretch))
+        if turn == 0 and after is not None:
+            refuse_gap(after, found, snapshot.last_event)
+        for event in found:
+            if len(items) == limit:
+                return EventPage(tuple(items), place)
+            place = event.index
+            if wanted.takes(event):
+                items.append(event)
+        if len(found) < stretch:
+            return EventPage(tuple(items), None)
+    return EventPage(tuple(items), place)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, NamedTuple, TypeVar
 
 from ipamd.core.commands import Origin
@@ -45,6 +45,10 @@ class Request:
     def origin(self) -> Origin:
         """Who asked, as events keep it."""
         return Origin(self.by, self.request_id)
+
+    def fresh(self) -> Request:
+        """The same, not content with this member's state."""
+        return replace(self, stale=False)
 
 
 @dataclass(frozen=True, slots=True)

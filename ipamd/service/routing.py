@@ -48,6 +48,10 @@ class RoutedLog:
         """What this member knows, without waiting."""
         return self._local.status()
 
+    def watch(self, wake: Callable[[], None]) -> None:
+        """Have `wake` called each time this member has applied more of the log."""
+        self._local.watch(wake)
+
     async def propose(self, item: Item, timeout_s: float) -> Answer:
         """Put a command into the log, wherever its leader is, and wait for its outcome. Raises Unavailable."""
         hindered = self.halted or hindrance(item.command, self._members())

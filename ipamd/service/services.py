@@ -15,6 +15,7 @@ from ipamd.service.cluster import Cluster
 from ipamd.service.collection import Collection
 from ipamd.service.events import Events
 from ipamd.service.exhaustion import Exhaustion
+from ipamd.service.feed import Feed
 from ipamd.service.heartbeats import Heartbeats
 from ipamd.service.hostfiles import HostFiles
 from ipamd.service.housekeeping import Housekeeping
@@ -22,6 +23,7 @@ from ipamd.service.imports import Imports
 from ipamd.service.inside import Inside
 from ipamd.service.nodes import Nodes
 from ipamd.service.notices import Notices
+from ipamd.service.past import Past
 from ipamd.service.pools import Pools
 from ipamd.service.ports import (
     Clock,
@@ -73,6 +75,8 @@ class Services:
     nodes: Nodes
     cluster: Cluster
     events: Events
+    feed: Feed
+    past: Past
     settings: Settings
     tokens: Tokens
     token_use: TokenUse
@@ -112,6 +116,7 @@ class Services:
     ) -> Self:
         """Make the use cases over a log and a state; `inside` None: no other members. Nothing runs before `start`."""
         proposer, reader = Proposer(log, clock, random), Reader(log, state, clock)
+        events = Events(reader)
         collection = Collection(proposer, reader, namespaces)
         heartbeats = heartbeats or Heartbeats(clock)
         token_use = TokenUse(log, proposer, reader, clock)
@@ -130,7 +135,9 @@ class Services:
             addresses=Addresses(proposer, reader),
             nodes=Nodes(proposer, reader, collection, facts, log=log, peers=peers, heartbeats=heartbeats),
             cluster=Cluster(proposer, reader, log=log, clock=clock, facts=facts, peers=peers, inside=inside),
-            events=Events(reader),
+            events=events,
+            feed=Feed(reader, events, log),
+            past=Past(reader, clock),
             settings=Settings(proposer, reader),
             tokens=Tokens(proposer, reader, log, clock, random=random, use=token_use),
             token_use=token_use,

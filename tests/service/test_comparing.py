@@ -58,6 +58,9 @@ class World(NoPeers):
     async def hand_over(self, *asked: object) -> None:
         raise NotImplementedError
 
+    def watch(self, *asked: object) -> None:
+        raise NotImplementedError
+
 
 @asynccontextmanager
 async def state_file() -> AsyncIterator[StateFile]:

@@ -6,7 +6,7 @@ import pytest
 
 from ipamd.core.model import Event, EventKind
 from ipamd.errors import ApiError
-from ipamd.service.events import _refuse_gap
+from ipamd.service.events import refuse_gap
 
 
 def events(*indexes: int) -> list[Event]:
@@ -15,11 +15,11 @@ def events(*indexes: int) -> list[Event]:
 
 @pytest.mark.parametrize(("after", "found", "last"), [(0, (5, 6), 6), (4, (5, 6), 6), (6, (), 6), (0, (), 0)])
 def test_going_on_without_a_gap(after: int, found: tuple[int, ...], last: int) -> None:
-    _refuse_gap(after, events(*found), last)
+    refuse_gap(after, events(*found), last)
 
 
 @pytest.mark.parametrize(("after", "found", "last"), [(3, (5, 6), 6), (7, (), 6), (1, (), 0), (4, (), 6)])
 def test_a_gap_is_gone(after: int, found: tuple[int, ...], last: int) -> None:
     with pytest.raises(ApiError) as refused:
-        _refuse_gap(after, events(*found), last)
+        refuse_gap(after, events(*found), last)
     assert refused.value.row.code == "gone"

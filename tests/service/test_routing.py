@@ -36,6 +36,9 @@ class World:
     def status(self) -> LogStatus:
         return LogStatus(self.leader, self.leader == "n1", 1, self.applied, self.applied, 0, None)
 
+    def watch(self, *asked: object) -> None:
+        raise NotImplementedError
+
     async def _next(self, name: str, item: Item | None) -> int:
         self.asked.append((name, None if item is None else item.op))
         step = self.script.pop(0) if len(self.script) > 1 else self.script[0]

@@ -31,6 +31,7 @@ class ScriptedLog:
         self.items: list[Item] = []
         self.timeouts_s: list[float] = []
         self.barriers = 0
+        self.watchers: list[Callable[[], None]] = []
         self.now = LogStatus("n1", True, 1, 7, 7, 0, None)
 
     async def propose(self, item: Item, timeout_s: float) -> Answer:
@@ -48,6 +49,9 @@ class ScriptedLog:
 
     def status(self) -> LogStatus:
         return self.now
+
+    def watch(self, wake: Callable[[], None]) -> None:
+        self.watchers.append(wake)
 
 
 def counting_bytes() -> Callable[[int], bytes]:

@@ -7,7 +7,7 @@ from typing import Any
 from ipamd.api.exchange import Exchange, Reply, checked, listed
 from ipamd.api.query import decode_cursor
 from ipamd.api.schema.addresses import HistoryQuery, QuarantineBody, show, show_holder, show_quarantine
-from ipamd.api.schema.common import SpaceQuery, WriteSpaceQuery
+from ipamd.api.schema.common import Items, SpaceQuery, WriteSpaceQuery
 from ipamd.api.schema.reservations import read_address
 from ipamd.core.addresses import Address
 from ipamd.core.commands import LiftQuarantine, SetQuarantine
@@ -22,8 +22,12 @@ async def get(exchange: Exchange[None, SpaceQuery]) -> Reply:
 
 
 async def history(exchange: Exchange[None, HistoryQuery]) -> Reply:
-    """Who had an address, newest first."""
+    """Who had an address, newest first, or the one who had it at a time."""
     query = exchange.query
+    at_ms = query.at_ms()
+    if at_ms is not None:
+        found = await exchange.services.past.holder(_space(exchange), _address(exchange), at_ms, exchange.request)
+        return Reply(found.index, Items(items=tuple(show_holder(row) for row in (found.value,) if row is not None)))
     (before,) = decode_cursor(query.cursor, tuple[int]) if query.cursor else (None,)
     page = await exchange.services.addresses.history(
         _space(exchange), _address(exchange), before, query.limit, exchange.request

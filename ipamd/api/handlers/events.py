@@ -1,20 +1,44 @@
-"""Owns the route of what happened: events."""
+"""Owns the route of what happened."""
 
 from __future__ import annotations
 
-from ipamd.api.exchange import Exchange, Reply, listed
-from ipamd.api.query import decode_cursor
-from ipamd.api.schema.admin import EventsQuery, show_event
+from ipamd.api.exchange import Exchange, Reply
+from ipamd.api.query import decode_cursor, encode_cursor
+from ipamd.api.schema.common import Items
+from ipamd.api.schema.events import EVENT_STREAM, EventsQuery, read_index, show_event
+from ipamd.api.streaming import EventStream
 from ipamd.errors import ApiError
+
+LATEST = "latest"
+"""`after=latest`: from now on."""
 
 
 async def list_events(exchange: Exchange[None, EventsQuery]) -> Reply:
-    """Events after an index, oldest first."""
+    """Events after an index, oldest first: a page, or all that come for who accepts `text/event-stream`."""
+    if EVENT_STREAM in exchange.headers.get("Accept", ""):
+        return await _stream(exchange)
     query = exchange.query
-    after = query.after
+    if query.after == LATEST:
+        raise ApiError("invalid_request", f"query parameter after: {LATEST} is for who accepts {EVENT_STREAM}")
+    page = await exchange.services.events.page(_after(query), query.limit, query.wanted(), exchange.request)
+    cursor = None if page.value.next is None else encode_cursor(page.value.next)
+    return Reply(page.index, Items(items=tuple(map(show_event, page.value.items)), next=cursor))
+
+
+async def _stream(exchange: Exchange[None, EventsQuery]) -> Reply:
+    """A client that was here before says in a header where it is, whatever it asked for first."""
+    query, wanted = exchange.query, exchange.query.wanted()
+    last = exchange.headers.get("Last-Event-ID")
+    after = _after(query) if last is None else read_index(last, "header Last-Event-ID")
+    from_now = last is None and query.after == LATEST
+    found = await exchange.services.feed.open(None if from_now else after or 0, exchange.request)
+    return Reply(found.index, EventStream(found.value, wanted, exchange.caller))
+
+
+def _after(query: EventsQuery) -> int | None:
+    """The index to begin behind; None: none is given, or the latest."""
     if query.cursor is not None:
-        if after is not None:
+        if query.after is not None:
             raise ApiError("invalid_request", "query parameters after and cursor say the same: give one of them")
-        (after,) = decode_cursor(query.cursor, tuple[int])
-    page = await exchange.services.events.page(after, query.limit, exchange.request)
-    return listed(page, show_event, lambda event: (event.index,))
+        return decode_cursor(query.cursor, tuple[int])[0]
+    return None if query.after in (None, LATEST) else read_index(query.after, "query parameter after")

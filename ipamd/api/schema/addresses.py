@@ -7,16 +7,26 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from ipamd.api.schema.common import Given, ListQuery, Shown, maybe_when, when
+from ipamd.api.schema.common import Given, ListQuery, Shown, maybe_when, read_time, when
 from ipamd.core.model import Quarantine
 from ipamd.core.ports import HistoryRow
+from ipamd.errors import ApiError
 from ipamd.service.addresses import ShownAddress
 
 
 class HistoryQuery(ListQuery):
-    """Of the holders of an address."""
+    """Of the holders of an address; `at`: of the one at that time."""
 
     space: str = "default"
+    at: str | None = None
+
+    def at_ms(self) -> int | None:
+        """That time. Raises ApiError."""
+        if self.at is None:
+            return None
+        if self.cursor is not None:
+            raise ApiError("invalid_request", "query parameter cursor: at a time there is one holder at most")
+        return read_time(self.at, "query parameter at")
 
 
 class QuarantineBody(Given):

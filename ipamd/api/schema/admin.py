@@ -1,14 +1,12 @@
-"""Owns the JSON of what administrators see: settings, events, CNI calls and health."""
+"""Owns the JSON of what administrators see: settings and health."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-import msgspec
-
-from ipamd.api.schema.common import Given, ReadQuery, Shown, when
+from ipamd.api.schema.common import Given, Shown
 from ipamd.core.definition import DefinitionError, check_reclaim, check_seconds
-from ipamd.core.model import Event, Settings
+from ipamd.core.model import Settings
 from ipamd.errors import ApiError
 
 MAX_EVENTS = 1_000_000_000
@@ -55,31 +53,6 @@ class SettingsShown(Shown):
     events_max: int
 
 
-class EventsQuery(ReadQuery):
-    """Of a page of events: those after an index."""
-
-    after: Annotated[int, msgspec.Meta(ge=0)] | None = None
-    limit: Annotated[int, msgspec.Meta(ge=1, le=5000)] = 500
-    cursor: str | None = None
-
-
-class EventShown(Shown, omit_defaults=True):
-    """Something that happened."""
-
-    index: int
-    at: str
-    kind: str
-    by: str
-    request_id: str
-    space: str | None = None
-    pool: str | None = None
-    pod_ref: str | None = None
-    ifname: str | None = None
-    address: str | None = None
-    node: str | None = None
-    detail: str = ""
-
-
 class ReadyQuery(Given):
     """Of readiness: whether an ADD in this space could be proposed."""
 
@@ -95,24 +68,6 @@ class HealthShown(Shown):
 def show_settings(settings: Settings) -> SettingsShown:
     """The settings in force."""
     return SettingsShown(**{name: getattr(settings, name) for name in SettingsShown.__struct_fields__})
-
-
-def show_event(event: Event) -> EventShown:
-    """Something that happened."""
-    return EventShown(
-        index=event.index,
-        at=when(event.at_ms),
-        kind=event.kind.value,
-        by=event.by,
-        request_id=event.request_id,
-        space=event.space,
-        pool=event.pool,
-        pod_ref=event.pod_ref,
-        ifname=event.ifname,
-        address=None if event.address is None else str(event.address),
-        node=event.node,
-        detail=event.detail,
-    )
 
 
 def _check_between(given: dict[str, Any], name: str, least: int, most: int) -> None:

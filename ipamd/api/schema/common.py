@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import re
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Generic, Literal, TypeVar
 
 import msgspec
 
 from ipamd.core.imports import known_ifname
 from ipamd.core.outcomes import LetGo, Stranded
+from ipamd.errors import ApiError
 
 T = TypeVar("T")
 
 MAX_EXACT = 2**53
 """The largest integer that every JSON reader keeps exact."""
+
+_TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+_FRACTION = re.compile(r"(\.\d{6})\d+")
+_EPOCH, _MS = datetime(1970, 1, 1, tzinfo=UTC), timedelta(milliseconds=1)
 
 MAX_LIMIT = 5000
 DEFAULT_LIMIT = 500
@@ -96,6 +102,18 @@ class LetGoShown(Shown):
 def when(ms: int) -> str:
     """A time as RFC 3339 in UTC."""
     return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def read_time(text: str, name: str) -> int:
+    """A time of RFC 3339, with its offset from UTC, in ms. Raises ApiError."""
+    try:
+        at = datetime.fromisoformat(_FRACTION.sub(r"\1", text.upper())) if _TIME.fullmatch(text) else None
+    except ValueError:  # the 30th of February
+        at = None
+    if at is None:
+        detail = f"{name} must be a time like 2026-11-24T09:00:00Z (RFC 3339), not {text[:40]!r}"
+        raise ApiError("invalid_request", detail)
+    return (at - _EPOCH) // _MS
 
 
 def maybe_when(ms: int | None) -> str | None:
