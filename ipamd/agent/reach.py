@@ -42,8 +42,15 @@ class _Node(msgspec.Struct):
     cluster_id: str | None = None
 
 
+class _Conflict(msgspec.Struct):
+    address: str
+    pool: str | None = None
+    pod_ref: str | None = None
+    ifname: str | None = None
+
+
 class _Reported(msgspec.Struct):
-    conflicts: tuple[Conflict, ...] = ()
+    conflicts: tuple[_Conflict, ...] = ()
 
 
 class NodeReach:
@@ -82,9 +89,10 @@ class NodeReach:
         said = await self._upstream.ask(Asked("POST", target, _JSON, msgspec.json.encode(body)), deadline_s)
         _check(said)
         try:
-            return msgspec.json.decode(said.body, type=_Reported).conflicts
+            found = msgspec.json.decode(said.body, type=_Reported).conflicts
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise _unreadable(error) from None
+        return tuple(Conflict(one.pool, one.pod_ref, one.ifname, one.address) for one in found)
 
     async def heartbeat(self, deadline_s: float) -> None:
         """Say that this node is there. Raises Unavailable."""

@@ -46,6 +46,20 @@ def test_only_what_is_about_the_call_is_kept() -> None:
     assert SpooledCall.of(came, b"", "r1", 5).headers == {"CNI-ContainerID": "c1"}
 
 
+def test_all_that_decides_what_a_del_frees_is_kept() -> None:
+    said = {
+        "CNI-ContainerID": "c1",
+        "CNI-IfName": "eth0",
+        "CNI-Netns": "/run/netns/a",
+        "CNI-Args": "A=b",
+        "Ipamd-Node": "n1",
+        "Ipamd-Cluster": "east",
+        "Ipamd-Boot-Id": "b1",
+        "Ipamd-Started": "7",
+    }
+    assert decode(encode(SpooledCall.of(said, b"", "r1", 5))).headers == said
+
+
 def test_names_sort_as_numbers_do() -> None:
     numbers = [1, 2, 9, 10, 99, 100_000, 10**15]
     names = [name_of(number) for number in numbers]
