@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -253,6 +253,28 @@ async def test_gc_spares_what_is_bound_after_this_host_has_looked(
     collected = await node.cni("gc", conf(**{"cni.dev/valid-attachments": None}), Ipamd_Started="5000")
     assert collected.status == 200
     assert {one["container_id"] for one in await bound_on(stack)} == {"c1"}
+
+
+async def test_an_address_that_was_given_up_while_its_container_lives_is_told_on_its_host(
+    stack: Stack, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = await config_for(stack, tmp_path / "w1", heartbeat_every_s=1, report_every_s=1)
+
+    async def until(is_so: Callable[[dict[str, Any]], bool]) -> None:
+        for _ in range(150):
+            if is_so((await stack.ask("GET", "/v1/nodes/w1")).json):
+                return
+            await asyncio.sleep(0.1)
+        raise AssertionError("it did not come to that")
+
+    async with attended(config) as node:
+        assert (await node.cni("add")).status == 200
+        await until(lambda shown: shown["attachments"][0]["alive"] is True)
+        assert (await stack.ask("POST", "/v1/nodes/w1/release")).json["released"] == 1
+        await until(lambda shown: shown["conflicts"] == 1)
+        assert "conflict: a container here still uses 192.0.2.1, which was given to nobody yet" in caplog.text
+        assert (await node.cni("add", Ipamd_Started="2000")).status == 200
+        await until(lambda shown: shown["conflicts"] == 0)
 
 
 async def test_a_dels_own_mistakes_are_never_put_aside(stack: Stack, tmp_path: Path) -> None:
