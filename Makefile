@@ -45,7 +45,7 @@ soak: $(VENV)/.dev
 	$(BIN)/python -m tests.soak --minutes $(SOAK_MINUTES) $(if $(SEED),--seed $(SEED))
 
 docs: $(VENV)/.docs
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 e2e-compose: $(VENV)/.dev
 	$(BIN)/python -m pytest -q tests/e2e/test_compose.py
@@ -72,7 +72,7 @@ $(VENV)/.runtime: pyproject.toml | $(VENV)/bin/python
 	touch $@
 
 $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev,docs]'
 	touch $@ $(VENV)/.runtime
 
 $(VENV)/.docs: pyproject.toml | $(VENV)/bin/python

@@ -86,7 +86,7 @@ def test_the_page_of_the_api_lists_every_route_and_its_role() -> None:
 
 
 def test_commands_that_pages_name_exist() -> None:
-    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    named = {name for page in PAGES for name in re.findall(r"\bmake ([a-z]+)`", page.read_text())}
+    targets = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = {name for page in PAGES for name in re.findall(r"\bmake ([a-z0-9-]+)`", page.read_text())}
     assert named
     assert named <= targets
