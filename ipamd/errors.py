@@ -38,6 +38,7 @@ _ROWS = (
     ErrorCode("idempotency_conflict", 409, "The idempotency key was used for another request", 7),
     ErrorCode("member_exists", 409, "The name or the id is another member's", 7),
     ErrorCode("last_member", 409, "It is the last member with a vote", 7),
+    ErrorCode("in_conflict", 409, "Two pods use one address", 11),
     ErrorCode("enrolled", 409, "The node has its token already", 7),
     ErrorCode("old_member", 409, "The member's program is too old", 7),
     ErrorCode("import_conflict", 409, "The import contradicts what is there", 7),

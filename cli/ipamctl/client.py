@@ -23,6 +23,10 @@ CONNECT_S = 1.0
 """For each server; a host behind a black hole costs no more."""
 
 PAGE = 1000
+_CHUNK_BYTES = 1 << 20
+_SILENCE_S = 60.0
+"""How long a server that is sending a file may say nothing."""
+
 _MARGIN_S = 0.25
 """A server is told a deadline that much before ours, so that it can still say why it had no answer."""
 
@@ -61,6 +65,8 @@ class _Request:
     headers: dict[str, str]
     body: bytes | None
     sent: Callable[[int], None] | None = None
+    into: BinaryIO | None = None
+    """Where the body of a good answer goes, whatever it is; what an earlier try has left there is replaced."""
 
     def open_body(self) -> bytes | BinaryIO | None:
         """The body; as a file that tells how far it was read, where somebody wants to know."""
@@ -140,6 +146,13 @@ class Client:
         where = f"{answer.server.text} has at log index {answer.index or 'unknown'}"
         note(f"warning: no leader answers; this is what {where}, and it may be old")
         return answer.value
+
+    def download(self, path: str, into: BinaryIO, *, at_least_s: float = 0.0) -> Mapping[str, str]:
+        """Read what is no JSON into a file; the headers of the answer. Raises Failure, OSError."""
+        query: Query = {"stale": "ok"} if self._stale else {}
+        request = _Request("GET", _target(path, query), {}, None, into=into)
+        found: Mapping[str, str] = self._ask(request, max(self._timeout_s, at_least_s)).value
+        return found
 
     def pages(
         self,
@@ -240,6 +253,10 @@ class Client:
             headers["Content-Length"] = str(len(request.body))
         connection.request(request.method, request.target, request.open_body(), headers)
         response = connection.getresponse()
+        if request.into is not None and response.status == 200:
+            connection.sock.settimeout(min(left_s, _SILENCE_S))
+            _save(response, request.into)
+            return Answer(server, response.status, response.headers["Ipamd-Index"], response.headers)
         return Answer(server, response.status, response.headers["Ipamd-Index"], _json(response))
 
     def _authorization(self, server: Server, connection: http.client.HTTPConnection, token: str) -> dict[str, str]:
@@ -261,6 +278,17 @@ def _json(response: http.client.HTTPResponse) -> Any:
         return json.loads(data)
     except ValueError:
         raise _NoJson(f"it answered status {response.status} without JSON: it is no ipamd server") from None
+
+
+def _save(response: http.client.HTTPResponse, into: BinaryIO) -> None:
+    into.seek(0)
+    into.truncate()
+    wanted, got = int(response.headers["Content-Length"] or 0), 0
+    while part := response.read(_CHUNK_BYTES):
+        into.write(part)
+        got += len(part)
+    if got != wanted:
+        raise http.client.IncompleteRead(b"", wanted - got)
 
 
 def _definite(answer: Answer) -> Answer:

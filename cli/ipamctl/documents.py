@@ -22,16 +22,31 @@ def read_document(path: Path) -> Any:
         raise click.UsageError(f"{name_of(path)} cannot be read: {reason(bad)}") from bad
 
 
+def read_documents(path: Path) -> list[Any]:
+    """All documents that the file holds; only YAML can have several. Raises UsageError."""
+    try:
+        text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
+        if _is_yaml(path, text):
+            found = list(yaml.load_all(text, _Loader))
+            return [document for document in found if document is not None]
+        return [_decoded(path, text)]
+    except (OSError, ValueError, yaml.YAMLError) as bad:
+        raise click.UsageError(f"{name_of(path)} cannot be read: {reason(bad)}") from bad
+
+
 def name_of(path: Path) -> str:
     """What a sentence calls the file."""
     return "stdin" if str(path) == "-" else str(path)
 
 
 def _decoded(path: Path, text: str) -> Any:
-    is_yaml = path.suffix in {".yaml", ".yml"} or (str(path) == "-" and not text.lstrip().startswith(("{", "[")))
-    if is_yaml:
+    if _is_yaml(path, text):
         return yaml.load(text, _Loader)  # noqa: S506 - a SafeLoader
     return json.loads(text, object_pairs_hook=_unique)
+
+
+def _is_yaml(path: Path, text: str) -> bool:
+    return path.suffix in {".yaml", ".yml"} or (str(path) == "-" and not text.lstrip().startswith(("{", "[")))
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

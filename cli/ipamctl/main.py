@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from ipamctl.address import address
+from ipamctl.backup import backup
 from ipamctl.client import Client
 from ipamctl.cluster import cluster
 from ipamctl.cni import cni
@@ -78,7 +79,7 @@ def cli(
 
 _COMMANDS: tuple[click.Command, ...] = (
     *(pool, reservation, address, who, why, node, cluster, token, events, settings),
-    *(import_, cni, tls, completion),
+    *(backup, import_, cni, tls, completion),
 )
 for _command in _COMMANDS:
     cli.add_command(_command)

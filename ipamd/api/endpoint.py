@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -12,7 +11,7 @@ from aiohttp.typedefs import Handler as WebHandler
 
 from ipamd.api.access import NOBODY, Caller, ForNodes
 from ipamd.api.body import MAX_BODY_BYTES, read_json, shaped
-from ipamd.api.exchange import Exchange, Reply, Route, Text
+from ipamd.api.exchange import FEW, Exchange, Later, Route, Streamed, Text
 from ipamd.api.front import Front
 from ipamd.api.gate import Gate
 from ipamd.api.intake import SERVER, deadline_after_s, left_ms_of, read_body, request_id_of
@@ -42,18 +41,23 @@ def endpoint(services: Services, gate: Gate, route: Route) -> WebHandler:
                 caller.own(request.match_info["node"])
             with gate.room(request, caller, route.most_bytes):
                 exchange = await _parse(services, route, request, caller, request_id)
-                reply = await route.handler(exchange)
+                async with gate.turn(route, exchange):
+                    reply = await route.handler(exchange)
+                    body = await _written(reply.value, caller, request.match_info.get("node"))
         except ConnectionError:
             raise  # the client is gone: nobody is there to be answered
         except Exception as error:  # noqa: BLE001 - the boundary of the process: a client gets an answer, never a traceback
             failure = failure_of(error, request_id)
             shown = Failure(redacted_error(failure.error, caller), failure.headers)
             return respond(shown, request_id, headers_of(services, request_id))
+        headers = headers_of(services, request_id, reply.index, stale=exchange.request.stale)
         if isinstance(reply.value, EventStream):
-            headers = headers_of(services, request_id, reply.index, stale=exchange.request.stale)
             return await send_events(request, reply.value, headers, lambda: gate.knows(request))
-        reply = replace(reply, value=redacted(reply.value, caller, request.match_info.get("node")))
-        return _render(reply, headers_of(services, request_id, reply.index, stale=exchange.request.stale))
+        if isinstance(body, Streamed):
+            return await body.send(request, headers)
+        if body is not None:
+            headers["Content-Type"] = body.media_type
+        return web.Response(status=reply.status, body=None if body is None else body.body, headers=headers)
 
     return serve
 
@@ -114,11 +118,17 @@ def headers_of(front: Front, request_id: str, index: int | None = None, *, stale
     return headers
 
 
-def _render(reply: Reply, headers: dict[str, str]) -> web.Response:
-    if reply.value is None:
-        return web.Response(status=reply.status, headers=headers)
-    if isinstance(reply.value, Text):
-        headers["Content-Type"] = reply.value.media_type
-        return web.Response(status=reply.status, body=reply.value.body, headers=headers)
-    headers["Content-Type"] = JSON
-    return web.Response(status=reply.status, body=msgspec.json.encode(reply.value), headers=headers)
+async def _written(value: Any, caller: Caller, node: str | None) -> Text | Streamed | None:
+    """The body of an answer, as its caller may see it. A long list is written beside the loop, which others need."""
+    if isinstance(value, Later) and value.items > FEW:
+        return await asyncio.to_thread(_write, value, caller, node)
+    return _write(value, caller, node)
+
+
+def _write(value: Any, caller: Caller, node: str | None) -> Text | Streamed | None:
+    if value is None or isinstance(value, EventStream):
+        return None
+    if isinstance(value, Text | Streamed):
+        return value
+    shown = value.make() if isinstance(value, Later) else value
+    return Text(JSON, msgspec.json.encode(redacted(shown, caller, node)))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+from aiohttp import web
 
 from ipamd.api.access import Caller, ForNodes, Least
 from ipamd.api.body import MAX_BODY_BYTES
 from ipamd.api.query import encode_cursor
-from ipamd.api.schema.common import Items, NoQuery
+from ipamd.api.schema.common import Given, Items, NoQuery
 from ipamd.errors import ApiError
 from ipamd.service import Services
 from ipamd.service.request import At, Page, Request
@@ -33,6 +35,10 @@ class Exchange(Generic[B, Q]):
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
+FEW: Final = 100
+"""So many items are written out at once, without taking turns."""
+
+
 class Text(NamedTuple):
     """A body that is no JSON, with its media type."""
 
@@ -40,9 +46,25 @@ class Text(NamedTuple):
     body: bytes
 
 
+class Later(NamedTuple):
+    """A value that may take long to make, of so many items."""
+
+    make: Callable[[], Any]
+    items: int
+
+
+class Streamed(NamedTuple):
+    """A body that is sent in pieces, by whom is given the request and the headers of every answer."""
+
+    send: Callable[[web.Request, dict[str, str]], Awaitable[web.StreamResponse]]
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a handler answers. `value` None: no body. `index` None: whatever this member has applied."""
+    """What a handler answers. `value` None: no body; a Later: made when it is written out.
+
+    `index` None: whatever this member has applied.
+    """
 
     index: int | None
     value: Any
@@ -63,7 +85,7 @@ class Route:
     least: Least
     nodes: ForNodes = ForNodes.NO
     body: type | None = None
-    query: type = NoQuery
+    query: type[Given] = NoQuery
     answer: Any = None
     status: int = 200
     codes: tuple[str, ...] = field(default=())
@@ -82,12 +104,17 @@ class Route:
         """Whether an idempotency key means anything here."""
         return self.method not in {"GET", "HEAD"}
 
+    @property
+    def lists(self) -> bool:
+        """Whether it may answer so much that callers take turns."""
+        return "limit" in self.query.__struct_fields__
+
 
 def listed(page: At[Page[S]], show: Callable[[S], T], key: Callable[[S], tuple[str | int, ...]]) -> Reply:
     """A page of a list, with the cursor of what follows."""
     items, more = page.value
     cursor = encode_cursor(*key(items[-1])) if more and items else None
-    return Reply(page.index, Items(items=tuple(show(item) for item in items), next=cursor))
+    return Reply(page.index, Later(lambda: Items(items=tuple(map(show, items)), next=cursor), len(items)))
 
 
 def checked(check: Callable[[str], str], text: str) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
-from typing import Final
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from aiohttp import web
@@ -11,6 +11,8 @@ from aiohttp import web
 from ipamd.api.access import NOBODY, Access, Caller, ForNodes, Least, identify, why_not
 from ipamd.api.bodies import Bodies, announced_bytes
 from ipamd.api.body import MAX_BODY_BYTES, MAX_IMPORT_BYTES
+from ipamd.api.exchange import FEW, Exchange, Route
+from ipamd.api.lane import Lane
 from ipamd.api.limits import Limiter, Rates
 from ipamd.api.places import network_of
 from ipamd.api.problems import Failure
@@ -33,6 +35,7 @@ class Gate:
         self._limiter = Limiter(services.clock, rates)
         of_caller = _BODIES_BYTES if access is Access.SOCKET else _BODIES_OF_CALLER_BYTES
         self._bodies = Bodies(_BODIES_BYTES, of_caller)
+        self._lane = Lane()
         self._imports = Bodies(MAX_IMPORT_BYTES, MAX_IMPORT_BYTES)
 
     async def admit(
@@ -54,6 +57,13 @@ class Gate:
         """Room for the body of a request while it is worked on. Raises Unavailable."""
         bodies = self._bodies if most_bytes <= MAX_BODY_BYTES else self._imports
         return bodies.room(caller.scope, announced_bytes(request, most_bytes))
+
+    def turn(self, route: Route, exchange: Exchange[Any, Any]) -> AbstractAsyncContextManager[None]:
+        """The turn of what may take long. Raises Unavailable where it does not come in time."""
+        if not route.lists or exchange.query.limit <= FEW:
+            return nullcontext()
+        patience_s = exchange.request.deadline_s - self._services.clock.monotonic_s()
+        return self._lane.turn(exchange.caller.scope, patience_s)
 
     def knows(self, request: web.Request) -> bool:
         """Whether who sent a request long ago could send it now: a token may have ended since."""

@@ -21,6 +21,7 @@ from ipamd.api.handlers import (
     reservations,
     tokens,
 )
+from ipamd.api.restoreroutes import RESTORE_ROUTES
 from ipamd.api.schema import addresses as address_shapes
 from ipamd.api.schema import admin as admin_shapes
 from ipamd.api.schema import calls as call_shapes
@@ -357,6 +358,7 @@ ROUTES: tuple[Route, ...] = (
         body=_M.SettingsBody,
         answer=_M.SettingsShown,
     ),
+    *RESTORE_ROUTES,
     Route("GET", "/v1/tokens", tokens.list_tokens, "List tokens", _ADMIN, query=ListQuery, answer=Items[_K.TokenShown]),
     Route(
         "POST",

@@ -7,6 +7,7 @@ it until one of the two lets go. What the pod is recorded with by the backup alo
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from ipamd.core.addresses import Address
 from ipamd.core.commands import ClaimLiving
@@ -61,10 +62,27 @@ def claimed(view: View, node: str, living: Living) -> list[Claim]:
     return found
 
 
-def claims_of(view: View, inventory: Inventory) -> tuple[tuple[Living, ...], tuple[Settled, ...]]:
-    """What an inventory claims that the state does not know yet, and which disputes it speaks of no more."""
+class Claims(NamedTuple):
+    """What an inventory claims after a restore that the state does not know yet, and the disputes that it ends."""
+
+    living: tuple[Living, ...] = ()
+    settled: tuple[Settled, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to record."""
+        return not (self.living or self.settled)
+
+    def parts(self, count: int) -> Iterator[Claims]:
+        """The same in parts of so many claims at most."""
+        for at in range(0, max(len(self.living), len(self.settled)), count):
+            yield Claims(self.living[at : at + count], self.settled[at : at + count])
+
+
+def claims_of(view: View, inventory: Inventory) -> Claims:
+    """What an inventory claims, as the state is."""
     if view.restored() is None:
-        return (), ()
+        return Claims()
     lines = [one for one in inventory.listed if one.alive is not False and one.addresses]
     living = [one for line in lines if (one := _living(inventory.node, line)) and _is_news(view, inventory.node, one)]
     used = {(line.container_id, address) for line in lines for address in line.addresses}
@@ -73,7 +91,9 @@ def claims_of(view: View, inventory: Inventory) -> tuple[tuple[Living, ...], tup
         for one in view.disputes()
         if one.node == inventory.node and (one.container_id, one.address) not in used
     ]
-    return tuple(living), () if inventory.boot_id is None else tuple(settled)
+    node = view.node(inventory.node)
+    is_itself = inventory.boot_id is not None and (node is None or not node.clash)
+    return Claims(tuple(living), tuple(settled) if is_itself else ())
 
 
 def _living(node: str, line: Listed) -> Living | None:
@@ -117,7 +137,7 @@ def _pool_of(view: View, living: Living, address: Address) -> Pool | None:
 
     The pool that the node names counts. Else it is the one in which the pod has its reservation, or a declared one.
     """
-    giving = [pool for pool in view.unconfirmed() if _gives(pool, address)]
+    giving = [pool for pool in view.unconfirmed_around(address) if _gives(pool, address)]
     named = next((pool for pool in giving if pool.name == living.pool), None)
     if named is not None or len({pool.space for pool in giving}) != 1:
         return named

@@ -274,6 +274,17 @@ class MemoryState:
     def unconfirmed(self) -> Sequence[Pool]:
         return sorted((one for one in self.all(Pool) if self.is_unconfirmed(one.id)), key=lambda one: one.name)
 
+    def unconfirmed_around(self, address: Address) -> Sequence[Pool]:
+        return [
+            pool
+            for pool in self.unconfirmed()
+            if any(
+                one.family == address.family and one.first <= address.value <= one.last
+                for inner in pool.sets
+                for one in inner
+            )
+        ]
+
     def disputed(self, space: str, address: Address) -> Disputed | None:
         return self._get(Disputed, space, address)
 

@@ -25,6 +25,9 @@ class RestoredView(Protocol):
     def unconfirmed(self) -> Sequence[Pool]:
         """All pools that wait to be confirmed, by name."""
 
+    def unconfirmed_around(self, address: Address) -> Sequence[Pool]:
+        """The pools that wait to be confirmed and have an address between the bounds of a range, by name."""
+
     def disputed(self, space: str, address: Address) -> Disputed | None:
         """Who else uses an address than its record says."""
 

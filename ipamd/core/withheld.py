@@ -38,7 +38,7 @@ def is_withheld(view: View, space: str, address: Address) -> bool:
     """Whether an address is not given to whom it is free for."""
     if view.restored() is None:
         return False
-    pools = view.unconfirmed_of_space(space)
+    pools = (pool for pool in view.unconfirmed_around(address) if pool.space == space)
     return any(one.gives(address) for pool in pools for inner in pool.sets for one in inner)
 
 

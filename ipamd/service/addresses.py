@@ -12,6 +12,7 @@ from ipamd.core.intervals import contains, normalise
 from ipamd.core.model import FOREVER, AssignedAddress, Attachment, Cooling, Pool, Quarantine, Range, Reservation
 from ipamd.core.outcomes import Done, Quarantined
 from ipamd.core.ports import HistoryRow, Snapshot
+from ipamd.core.withheld import is_withheld
 from ipamd.service.proposer import Proposer
 from ipamd.service.reader import Reader
 from ipamd.service.request import At, Page, Request, page_of
@@ -72,6 +73,8 @@ def show(snapshot: Snapshot, space: str, address: Address) -> ShownAddress:
         return _cooling(snapshot, cooling, pools)
     giving = next((pool for pool, one in around if one.gives(address)), None)
     if giving is not None:
+        if is_withheld(snapshot, space, address):
+            return ShownAddress(address, space, "withheld", pools, _why_withheld(snapshot, giving))
         return ShownAddress(address, space, "free", pools, f"pool {giving.name} can hand it out")
     state, reason = _not_given(around, space, address)
     return ShownAddress(address, space, state, pools, reason)
@@ -150,6 +153,15 @@ def _cooling(snapshot: Snapshot, cooling: Cooling, pools: tuple[str, ...]) -> Sh
         f"{told_ifname(cooling.ifname)} of {cooling.pod_ref} had it last; it is kept back for {left_s} s{firmly}",
         cooling.pod_ref,
         known_ifname(cooling.ifname),
+    )
+
+
+def _why_withheld(snapshot: Snapshot, pool: Pool) -> str:
+    restored = snapshot.restored()
+    index = "" if restored is None else f" (log index {restored.index} of cluster {restored.cluster_id})"
+    return (
+        f"it may have been given to a pod after the backup that this cluster was restored from{index}; once it is not:"
+        f" ipamctl pool confirm {pool.name}"
     )
 
 

@@ -101,6 +101,11 @@ def describe(snapshot: Snapshot, asked: Asked, position: int) -> Told:
 
 def _helps(pool: Pool, found: Sequence[RangeAccount]) -> str:
     """What helps. An inline pool is as large as its subnets: only the configuration can ask for more."""
+    if any(one.spent.withheld for one in found):
+        return (
+            "withheld is what may have been given to pods after the backup that this cluster was restored from; once"
+            f" the nodes have reported: ipamctl pool confirm {pool.name}"
+        )
     larger = f"ipamctl pool update {pool.name} makes it larger"
     if pool.definition.inline:
         larger = "a wider range in the network configuration gives more"

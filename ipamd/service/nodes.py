@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ipamd.core.addresses import Address
-from ipamd.core.commands import ConfirmSilence, ForgetNode, RenameNode, Report, Seen
+from ipamd.core.commands import ClaimLiving, ConfirmSilence, ForgetNode, RenameNode, Report, Seen
 from ipamd.core.imports import is_open_ifname, known_ifname
 from ipamd.core.inventory import Inventory, Listed, seen_of, strangers
+from ipamd.core.living import Claims, claims_of
 from ipamd.core.model import Attachment, Boot, Held, MassSilence, Node, Sighting
 from ipamd.core.outcomes import Done, LetGo, Released
 from ipamd.core.ports import Log, NodeRow, ReservationFilter, ReservationRow, Snapshot, Unavailable
@@ -74,6 +75,7 @@ class _Taken(NamedTuple):
     seen: Sequence[Seen]
     is_due: bool
     conflicts: tuple[Conflict, ...]
+    claims: Claims
 
 
 class Nodes:
@@ -159,7 +161,12 @@ class Nodes:
             await self.heartbeat(inventory.node, request)
         now_log_ms = self._log.status().log_ms
         found = await self._reader.read(lambda snapshot: _take(snapshot, inventory, cluster_id, now_log_ms), request)
-        seen, is_due, conflicts = found.value
+        if not found.value.claims.is_empty:
+            await self._claim(inventory.node, found.value.claims, request)
+            found = await self._reader.read(
+                lambda snapshot: _take(snapshot, inventory, cluster_id, now_log_ms), request
+            )
+        seen, is_due, conflicts, _ = found.value
         index = found.index
         for number, chunk in enumerate(_chunks(seen)):
             if chunk or (number == 0 and is_due):
@@ -175,6 +182,12 @@ class Nodes:
                 index = (await self._proposer.carry_out(command, request, Released)).index
         return At(index, conflicts)
 
+    async def _claim(self, node: str, claims: Claims, request: Request) -> None:
+        """After a restore: record what the pods of a node have, before anything is judged by it."""
+        for part in claims.parts(CHUNK):
+            command = ClaimLiving(request.origin, node, part.living, part.settled)
+            await self._proposer.carry_out(command, request, Done)
+
 
 def _chunks(seen: Sequence[Seen]) -> Iterator[tuple[Seen, ...]]:
     for at in range(0, max(1, len(seen)), CHUNK):
@@ -189,9 +202,9 @@ def _take(snapshot: Snapshot, inventory: Inventory, cluster_id: str | None, now_
         detail = f"the report looked at log index {inventory.index}, which this cluster has not reached"
         raise ApiError("invalid_request", detail)
     conflicts = tuple(_conflicts(snapshot, strangers(snapshot, inventory)))
-    return _Taken(
-        seen_of(snapshot, inventory, now_log_ms), _is_due(snapshot, inventory, len(conflicts), now_log_ms), conflicts
-    )
+    is_due = _is_due(snapshot, inventory, len(conflicts), now_log_ms)
+    claims = claims_of(snapshot, inventory)
+    return _Taken(seen_of(snapshot, inventory, now_log_ms), is_due, conflicts, claims)
 
 
 def _is_due(snapshot: Snapshot, inventory: Inventory, conflicts: int, now_log_ms: int) -> bool:
@@ -206,6 +219,9 @@ def _is_due(snapshot: Snapshot, inventory: Inventory, conflicts: int, now_log_ms
         return True
     if node.clash:
         return False
+    restored = snapshot.restored()
+    if restored is not None and node.reported_log_ms <= restored.log_ms:
+        return True
     if (node.spooled, node.conflicts) != (inventory.spooled, conflicts):
         return True
     holds = bool(snapshot.attachments_of_node(node.name, 0, 1))

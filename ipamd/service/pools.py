@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
-from ipamd.core.commands import Command, CreatePool, DropPool, ReplacePool
+from ipamd.core.commands import Command, ConfirmPool, CreatePool, DropPool, ReplacePool
 from ipamd.core.decide import decide
 from ipamd.core.entries import Stamp
 from ipamd.core.model import Pool, PoolDefinition
-from ipamd.core.outcomes import Outcome, PoolDropped, PoolStored, Stranded
+from ipamd.core.outcomes import Confirmed, Outcome, PoolDropped, PoolStored, Stranded
 from ipamd.core.ports import Doubt, FamilyCounts, Snapshot
 from ipamd.errors import ApiError
 from ipamd.service.collection import Collection
@@ -71,6 +71,11 @@ class Pools:
         done = await self._proposer.carry_out(command, request, PoolDropped)
         freed = (Stranded(one.pod_ref, one.ifname, address) for one in emptied.value for address in one.addresses)
         return At(done.index, PoolDropped((*freed, *done.value.stranded)))
+
+    async def confirm(self, name: str, request: Request, *, force: bool, dry_run: bool) -> At[Confirmed]:
+        """Confirm a pool after a restore, or only say what an operator has to know. Raises ApiError, Unavailable."""
+        command = ConfirmPool(request.origin, name, force or dry_run)
+        return await self._write(command, request, Confirmed, dry_run=dry_run)
 
     async def get(self, name: str, request: Request) -> At[ShownPool]:
         """One pool. Raises ApiError, Unavailable."""

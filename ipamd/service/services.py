@@ -10,6 +10,7 @@ from ipamd.core.ports import Log, State
 from ipamd.service.addresses import Addresses
 from ipamd.service.allocation import Allocation
 from ipamd.service.answers import Answers
+from ipamd.service.backups import Backups
 from ipamd.service.calls import Calls
 from ipamd.service.cluster import Cluster
 from ipamd.service.collection import Collection
@@ -94,6 +95,9 @@ class Services:
 
     spooling: Spooling | None = None
     """The DELs that wait for the cluster; None: a DEL waits itself."""
+
+    backups: Backups | None = None
+    """None: this process has no state of its own."""
 
     exposition: Exposition = _NO_EXPOSITION
 

@@ -61,6 +61,9 @@ async def running(config: Config, ends: Ends) -> AsyncIterator[Server]:
         stack.push_async_callback(_hand_over, node)
         if not is_alone:
             _in_background(_found(own, node, ends), stack)
+        if services.backups is not None:
+            stack.push_async_callback(services.backups.stop)
+            services.backups.start()
         reporting = reporting_of(config, services)
         stack.push_async_callback(reporting.stop)
         _in_background(_announce(config, services, listening, reporting), stack)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AsyncExitStack
+from dataclasses import replace
 
 from ipamd import system
 from ipamd.api.handlers.cni import deliver
@@ -16,6 +17,7 @@ from ipamd.service.proposer import Proposer
 from ipamd.service.reporting import Reporting
 from ipamd.service.routing import RoutedLog
 from ipamd.service.spooling import Spooling
+from ipamd.serving.backups import backups_of
 from ipamd.serving.member import inside_of
 from ipamd.serving.nodename import keeper_of_node_name
 from ipamd.serving.own import Ends, Own
@@ -70,6 +72,7 @@ async def serve_use_cases(own: Own, node: RaftNode, ends: Ends, stack: AsyncExit
         )
         stack.push_async_callback(comparing.stop)
         comparing.start()
+    services = replace(services, backups=backups_of(own, services))
     return watched(own, node, services, routed=routed, comparing=comparing, stack=stack)
 
 

@@ -42,6 +42,9 @@ class Config:
     raft_heartbeat_ms: int
     raft_fallback_ms: int
     digest_every_s: int
+    backup_dir: Path | None
+    backup_every_s: int
+    backup_keep: int
     first: Settings
     """The replicated settings that a new cluster starts with."""
 

@@ -21,6 +21,7 @@ class Section(StrEnum):
     MEMBER = "This server"
     CLUSTER = "Several servers"
     FIRST = "A new cluster's first values"
+    BACKUP = "Backups"
     TIMING = "Time-outs"
     AGENT = "The agent"
 
@@ -230,6 +231,29 @@ TABLE: tuple[Setting, ...] = (
     Setting("tls-key", kinds.PATH, None, "Its private key.", Section.CLUSTER, "no TLS"),
     Setting(
         "tls-ca", kinds.PATH, None, "The authority that signs the members' certificates.", Section.CLUSTER, "no TLS"
+    ),
+    Setting(
+        "backup-dir",
+        kinds.PATH,
+        None,
+        "Where this member puts a backup of the cluster's state now and then, with its SHA-256 beside it, and removes"
+        " the oldest. Best on another disk, on one member or on each of them.",
+        Section.BACKUP,
+        "no backup is made by itself",
+    ),
+    Setting(
+        "backup-every-s",
+        kinds.integer("SECONDS", 1, MAX_SECONDS),
+        "86400",
+        "How often that is.",
+        Section.BACKUP,
+    ),
+    Setting(
+        "backup-keep",
+        kinds.integer("COUNT", 1, 100_000),
+        "7",
+        "How many of them are kept.",
+        Section.BACKUP,
     ),
     *_first_values(),
     Setting(

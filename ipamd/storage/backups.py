@@ -7,17 +7,21 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from ipamd.core.ports import Unavailable
+from ipamd.storage.errors import DiskFull
 from ipamd.storage.snapshots import make_snapshot
 
 HASH_SUFFIX: Final = ".sha256"
 _CHUNK_BYTES: Final = 1 << 20
+_INDEX_DIGITS: Final = 12
 
 
 class BackupFile(NamedTuple):
-    """A backup that was made: where it stands in the log, how large it is, and its SHA-256 in hex."""
+    """A backup: where it is, its log index, how large it is, and its SHA-256 in hex."""
 
     path: Path
     log_index: int
@@ -25,21 +29,65 @@ class BackupFile(NamedTuple):
     sha256: str
 
 
-def make_backup(database: Path, path: Path, *, with_hash: bool = False) -> BackupFile:
-    """Write a backup of a database that may be in use, and its hash beside it if wanted; any thread may.
+class KeptBackup(NamedTuple):
+    """A backup that lies in its directory; `written_ms` by the wall clock."""
 
-    Raises DiskFull, OSError, with no file left behind.
-    """
-    made = make_snapshot(database, path)
-    try:
-        sha256 = hash_of(path)
-        if with_hash:
-            _write_hash(path, sha256)
-        _sync_directory(path.parent)
-    except OSError:
-        remove_backup(path)
-        raise
-    return BackupFile(path, made.applied, made.size_bytes, sha256)
+    path: Path
+    log_index: int
+    size_bytes: int
+    written_ms: int
+
+
+class BackupFiles:
+    """Makes backups of one database. Each call takes long: it is made in a thread. Each may raise OSError."""
+
+    def __init__(self, database: Path) -> None:
+        self._database = database
+
+    def make(self, path: Path) -> BackupFile:
+        """Write one; what lay there is replaced. Raises Unavailable: no space is left."""
+        try:
+            made = make_snapshot(self._database, path)
+        except DiskFull as error:
+            raise Unavailable(str(error), "none") from error
+        return BackupFile(path, made.applied, made.size_bytes, hash_of(path))
+
+    def keep(self, directory: Path, cluster_id: str) -> BackupFile:
+        """Write one into a directory, which is made if it is not there, under its own name, with its hash.
+
+        Raises Unavailable.
+        """
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        draft = directory / f"ipamd-{cluster_id}.new"
+        try:
+            made = self.make(draft)
+            path = directory / name_of(cluster_id, made.log_index)
+            _write_hash(path, made.sha256)
+            draft.replace(path)
+            _sync_directory(directory)
+        finally:
+            draft.unlink(missing_ok=True)
+        return made._replace(path=path)
+
+    def kept(self, directory: Path, cluster_id: str) -> list[KeptBackup]:
+        """The backups of a cluster that lie in a directory, oldest first."""
+        pattern = re.compile(rf"ipamd-{re.escape(cluster_id)}-([0-9]{{{_INDEX_DIGITS},}})\.db")
+        found: list[KeptBackup] = []
+        for path in directory.iterdir() if directory.is_dir() else ():
+            if (match := pattern.fullmatch(path.name)) is not None:
+                facts = path.stat()
+                found.append(KeptBackup(path, int(match[1]), facts.st_size, facts.st_mtime_ns // 1_000_000))
+        return sorted(found, key=lambda one: one.log_index)
+
+    def remove(self, path: Path) -> None:
+        """Remove one, with its hash."""
+        path.unlink(missing_ok=True)
+        hash_file(path).unlink(missing_ok=True)
+
+
+def name_of(cluster_id: str, log_index: int) -> str:
+    """The name of a backup: it says of which cluster it is, and as of which log index."""
+    return f"ipamd-{cluster_id}-{log_index:0{_INDEX_DIGITS}d}.db"
 
 
 def hash_of(path: Path) -> str:
@@ -56,15 +104,9 @@ def hash_file(path: Path) -> Path:
     return path.with_name(path.name + HASH_SUFFIX)
 
 
-def remove_backup(path: Path) -> None:
-    """Remove a backup and its hash. Raises OSError."""
-    path.unlink(missing_ok=True)
-    hash_file(path).unlink(missing_ok=True)
-
-
 def _write_hash(path: Path, sha256: str) -> None:
     target = hash_file(path)
-    draft = target.with_name(f"{target.name}.part")
+    draft = target.with_name(f"{target.name}.new")
     draft.unlink(missing_ok=True)
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(handle, "w") as file:

@@ -184,16 +184,14 @@ IS_UNCONFIRMED: Final = by_key(unconfirmed)
 _unconfirmed_pool = _pool.join(unconfirmed, unconfirmed.c.pool_id == pools.c.id).order_by(pools.c.name)
 UNCONFIRMED_OF_SPACE: Final = sql(_unconfirmed_pool.where(pools.c.space == value("space")))
 UNCONFIRMED: Final = sql(_unconfirmed_pool)
-UNCONFIRMED_AROUND: Final = sql(
-    _unconfirmed_pool.join(ranges, ranges.c.pool_id == pools.c.id)
-    .where(
-        pools.c.space == value("space"),
-        ranges.c.first <= value("last"),
-        ranges.c.last >= value("first"),
-        func.length(ranges.c.first) == value("size"),
-    )
-    .distinct()
+_unconfirmed_range = _unconfirmed_pool.join(ranges, ranges.c.pool_id == pools.c.id).distinct()
+_meets: ColumnElement[bool] = (
+    (ranges.c.first <= value("last"))
+    & (ranges.c.last >= value("first"))
+    & (func.length(ranges.c.first) == value("size"))
 )
+UNCONFIRMED_AT: Final = sql(_unconfirmed_range.where(_meets))
+UNCONFIRMED_AROUND: Final = sql(_unconfirmed_range.where(pools.c.space == value("space"), _meets))
 """The unconfirmed pools of a space that may give an address between two."""
 
 DISPUTED: Final = by_key(disputes)

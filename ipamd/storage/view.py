@@ -223,6 +223,11 @@ class SqliteView:
     def unconfirmed(self) -> Sequence[Pool]:
         return [self.stored(*row).pool for row in self._run(st.UNCONFIRMED).fetchall()]
 
+    def unconfirmed_around(self, address: Address) -> Sequence[Pool]:
+        blob = to_blob(address)
+        rows = self._run(st.UNCONFIRMED_AT, (blob, blob, len(blob))).fetchall()
+        return [self.stored(*row).pool for row in rows]
+
     def disputed(self, space: str, address: Address) -> Disputed | None:
         return self._one(to_disputed, st.DISPUTED, space, to_blob(address))
 

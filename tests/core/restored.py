@@ -44,9 +44,9 @@ class RestoredWorld(World):
             if one.node == node
         )
         inventory = Inventory(node, boot, self.log_index if index is None else index, listed)
-        claims, settled = claims_of(self.state, inventory)
-        if claims or settled:
-            self.run(ClaimLiving(ORIGIN, node, claims, settled))
+        claims = claims_of(self.state, inventory)
+        if not claims.is_empty:
+            self.run(ClaimLiving(ORIGIN, node, *claims))
         seen = tuple(seen_of(self.state, inventory, self.log_ms))
         self.run(Report(ORIGIN, node, boot, inventory.index, seen))
 

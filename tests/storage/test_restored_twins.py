@@ -8,10 +8,12 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ipamd.core.addresses import parse_address
 from ipamd.core.commands import ClaimLiving, Command, ConfirmPool, Found
 from ipamd.core.model import Settings
 from ipamd.core.restorecommands import Living, Settled
 from ipamd.core.restoring import Backup, restore
+from ipamd.core.withheld import is_withheld
 from ipamd.storage.digest import digest
 from ipamd.storage.records import SqliteRecords
 from ipamd.storage.restore import renew
@@ -75,6 +77,10 @@ def test_a_restored_history_goes_on_alike_in_both(before: list[Step], after: lis
             assert snapshot.restored() == memory.restored()
             assert [one.name for one in snapshot.unconfirmed()] == [one.name for one in memory.unconfirmed()]
             assert snapshot.disputes() == memory.disputes()
+            for text in ("192.0.2.1", "192.0.2.12", "2001:db8::3", "203.0.113.1"):
+                address = parse_address(text)
+                assert list(snapshot.unconfirmed_around(address)) == list(memory.unconfirmed_around(address))
+                assert is_withheld(snapshot, "default", address) is is_withheld(memory, "default", address)
             counts_sum_up(driver)
         driver.reopen()
         spans_are_right(driver)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from ipamctl.pool.apply import apply
+from ipamctl.pool.confirm import confirm
 from ipamctl.pool.create import create
 from ipamctl.pool.delete import delete
 from ipamctl.pool.list import list_
@@ -17,5 +19,5 @@ def pool() -> None:
     """The ranges from which pods get their addresses."""
 
 
-for _verb in (create, list_, show, update, delete, usage):
+for _verb in (create, list_, show, update, delete, usage, apply, confirm):
     pool.add_command(_verb)

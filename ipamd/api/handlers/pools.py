@@ -18,6 +18,7 @@ from ipamd.api.schema.pools import (
     show_why,
 )
 from ipamd.api.schema.reservations import read_address
+from ipamd.api.schema.restored import show_confirmed
 from ipamd.core.names import InvalidName, check_ifname, check_pod_ref
 from ipamd.errors import ApiError
 from ipamd.service.why import Question
@@ -62,6 +63,15 @@ async def delete(exchange: Exchange[None, PoolQuery]) -> Reply:
         exchange.path["pool"], exchange.request, force=query.force, dry_run=query.dry_run
     )
     return Reply(done.index, show_dropped(done.value))
+
+
+async def confirm(exchange: Exchange[None, PoolQuery]) -> Reply:
+    """After a restore: what is withheld in a pool may be given again."""
+    query = exchange.query
+    done = await exchange.services.pools.confirm(
+        exchange.path["pool"], exchange.request, force=query.force, dry_run=query.dry_run
+    )
+    return Reply(done.index, show_confirmed(done.value))
 
 
 async def usage(exchange: Exchange[None, ReadQuery]) -> Reply:
