@@ -15,7 +15,6 @@ from sqlalchemy import (
     Integer,
     PrimaryKeyConstraint,
     Table,
-    Text,
     UniqueConstraint,
     text,
 )
@@ -30,6 +29,13 @@ from ipamd.storage.columns import metadata as metadata  # noqa: PLC0414 - of all
 from ipamd.storage.columns import parent as _parent
 from ipamd.storage.columns import table as _table
 from ipamd.storage.columns import text as _text
+from ipamd.storage.hosttables import boots as boots  # noqa: PLC0414 - tables too, and so are these
+from ipamd.storage.hosttables import mass_silence as mass_silence  # noqa: PLC0414
+from ipamd.storage.hosttables import nodes as nodes  # noqa: PLC0414
+from ipamd.storage.hosttables import sightings as sightings  # noqa: PLC0414
+from ipamd.storage.restoredtables import disputes as disputes  # noqa: PLC0414
+from ipamd.storage.restoredtables import restored as restored  # noqa: PLC0414
+from ipamd.storage.restoredtables import unconfirmed as unconfirmed  # noqa: PLC0414
 
 meta = _table(
     "meta",
@@ -278,79 +284,6 @@ tombstones = _table(
 )
 Index(None, tombstones.c.until_log_ms)
 
-sightings = _table(
-    "sightings",
-    Column("attachment_id", Integer, _parent("attachments.id", owned=True), primary_key=True, nullable=False),
-    _int("generation"),
-    _int("alive", null=True),
-    _int("gone_log_ms", null=True),
-    _int("gone_index"),
-    _int("contested"),
-    _is_flag("alive"),
-    _is_flag("contested"),
-    _check("gone", "gone_log_ms IS NULL OR alive IS 0"),
-)
-
-nodes = _table(
-    "nodes",
-    _text("name"),
-    _int("since_ms"),
-    _int("newest_boot"),
-    _int("reported_log_ms", null=True),
-    _int("reported_ms", null=True),
-    _int("lost_log_ms", null=True),
-    _int("silent_since_ms", null=True),
-    _int("back_log_ms"),
-    _int("clash"),
-    _int("spooled"),
-    _int("conflicts"),
-    PrimaryKeyConstraint("name"),
-    _is_flag("clash"),
-    _check("lost", "(lost_log_ms IS NULL) = (silent_since_ms IS NULL)"),
-    rowid=False,
-)
-Index(None, nodes.c.lost_log_ms, sqlite_where=text("lost_log_ms IS NOT NULL"))
-
-mass_silence = _table(
-    "mass_silence",
-    _id(),
-    _int("stands"),
-    _int("since_log_ms"),
-    _int("since_ms"),
-    _check("single", "id = 1"),
-    _is_flag("stands"),
-)
-
-restored = _table(
-    "restored",
-    _id(),
-    _int("log_index"),
-    _int("log_ms"),
-    _int("at_ms"),
-    _int("backup_ms"),
-    _text("cluster_id"),
-    _check("single", "id = 1"),
-)
-
-unconfirmed = _table(
-    "unconfirmed",
-    Column("pool_id", Integer, _parent("pools.id", owned=True), primary_key=True, nullable=False),
-)
-
-disputes = _table(
-    "disputes",
-    _text("space"),
-    _blob("address"),
-    _text("node"),
-    _text("container_id"),
-    _text("ifname"),
-    _text("pod_ref"),
-    _int("since_ms"),
-    PrimaryKeyConstraint("space", "address"),
-    _is_address("address"),
-    rowid=False,
-)
-
 staged_parts = _table(
     "staged_parts",
     _text("import_id"),
@@ -360,18 +293,6 @@ staged_parts = _table(
     PrimaryKeyConstraint("import_id", "number"),
 )
 Index(None, staged_parts.c.until_log_ms)
-
-boots = _table(
-    "boots",
-    Column("node", Text, _parent("nodes.name"), nullable=False),
-    _text("boot_id"),
-    _int("ord"),
-    _int("since_ms"),
-    PrimaryKeyConstraint("node", "boot_id"),
-    UniqueConstraint("node", "ord"),
-    _check("ord", "ord >= 1"),
-    rowid=False,
-)
 
 events = _table(
     "events",
