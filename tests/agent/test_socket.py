@@ -82,6 +82,7 @@ def config_in(directory: Path, secret: str, port: int, node: str, **changes: Any
         config=None,
         server=(f"http://127.0.0.1:{port}",),
         token_file=directory / "token",
+        enrol_file=None,
         tls_ca=None,
         socket=directory / "cni.sock",
         spool_dir=directory / "spool",
