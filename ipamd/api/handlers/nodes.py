@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ipamd.api.exchange import Exchange, Reply, checked, listed
+from ipamd.api.exchange import Exchange, Later, Reply, checked, listed
 from ipamd.api.query import decode_cursor
 from ipamd.api.schema.common import ListQuery, ReadQuery, let_go
 from ipamd.api.schema.nodes import (
     InventoryBody,
     NodeReleasedShown,
+    NodesShown,
     ReleaseNodeQuery,
     RenameBody,
     RenamedShown,
@@ -31,7 +32,11 @@ async def list_nodes(exchange: Exchange[None, ListQuery]) -> Reply:
     found = await exchange.services.nodes.page(after, query.limit, exchange.request)
     now_ms = exchange.services.clock.wall_ms()
     reply = listed(At(found.index, found.value.page), lambda row: show(row, now_ms), lambda row: (row.node.name,))
-    return Reply(reply.index, show_list(reply.value, found.value.silence, found.value.unclaimed))
+
+    def whole() -> NodesShown:
+        return show_list(reply.value.make(), found.value.silence, found.value.unclaimed)
+
+    return Reply(reply.index, Later(whole, reply.value.items))
 
 
 async def get(exchange: Exchange[None, ReadQuery]) -> Reply:

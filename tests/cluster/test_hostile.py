@@ -1,0 +1,157 @@
+"""Bad company: the plugin's ADDs stay quick, and the server small, whoever else is there and whatever they do.
+
+ROUNDS=1 is 300 calls of the plugin in each scene. On a machine that is busy already, where a plugin alone takes over half of
+what is allowed, twice that time is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from tests.support.attackers import Attack, under
+from tests.support.certificates import Shop
+from tests.support.cluster import MemberServer
+from tests.support.plugin import Runtime
+from tests.support.wire import cni_conf
+
+CALLS = max(100, round(300 * float(os.environ.get("ROUNDS", "0.1"))))
+P99_S = 0.2
+RSS_MIB = 300
+FILLED = 20_000
+
+_pods = count(1)
+
+
+class Victim(MemberServer):
+    """A server with certificates and reservations, alone in its cluster."""
+
+    def secret(self, role: str, node: str | None = None) -> str:
+        """A new token."""
+        body = {"name": f"greedy-{role}", "role": role, **({"node": node} if node else {})}
+        return str(self.ask("POST", "/v1/tokens", body).json["secret"])
+
+    def fill(self) -> None:
+        """Many reservations, for who lists them."""
+        networks = {"filled": {f"10.0.{at // 250}.{at % 250 + 1}": f"c{at}\r\neth0" for at in range(FILLED)}}
+        conf = {"name": "filled", "ipam": {"type": "host-local", "subnet": "10.0.0.0/16"}}
+        body = {"networks": networks, "confs": [conf]}
+        got = self.ask("POST", "/v1/import?format=host-local&node=elsewhere", body, timeout_s=60)
+        assert got.status == 200, got.body[:500]
+
+    @property
+    def peak_mib(self) -> float:
+        """The most memory that it had since `forget_peak`."""
+        status = Path(f"/proc/{self.pid}/status").read_text()
+        return int(status.partition("VmHWM:")[2].split()[0]) / 1024
+
+    def forget_peak(self) -> None:
+        """Count the most memory from now on."""
+        Path(f"/proc/{self.pid}/clear_refs").write_text("5")
+
+
+@pytest.fixture(scope="module")
+def victim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Victim]:
+    folder = tmp_path_factory.mktemp("hostile")
+    with Victim(folder, name="n1", shop=Shop(folder / "tls")).start() as server:
+        server.ask("POST", "/v1/pools", {"name": "p", "subnet": "10.64.0.0/12"})
+        server.fill()
+        yield server
+
+
+@pytest.fixture
+def runtime(victim: Victim, tmp_path: Path) -> Runtime:
+    made = Runtime(tmp_path)
+    made.settings(f"address unix:{victim.socket}")
+    return made
+
+
+def adds_of(runtime: Runtime) -> list[float]:
+    """How long each of many ADDs took, in order of length. All must succeed."""
+    took = []
+    for _ in range(CALLS):
+        pod = f"a{next(_pods)}"
+        args = f"K8S_POD_NAMESPACE=t;K8S_POD_NAME={pod}"
+        done = runtime.run("ADD", stdin=cni_conf("p"), CNI_CONTAINERID=pod, CNI_ARGS=args)
+        assert done.status == 0, done.stdout
+        took.append(done.took_s)
+    return sorted(took)
+
+
+def percentile(took: list[float], share: float) -> float:
+    return took[int(len(took) * share)]
+
+
+def check(name: str, victim: Victim, runtime: Runtime, *attacks: Attack) -> Counter[str]:
+    """Calls under an attack; what the attackers counted."""
+    calm_p99_s = percentile(adds_of(runtime), 0.99)
+    victim.forget_peak()
+    with contextlib.ExitStack() as stack:
+        counters = [stack.enter_context(under(attack)) for attack in attacks]
+        time.sleep(1)
+        took = adds_of(runtime)
+        peak_mib = victim.peak_mib
+    counted = sum(counters, Counter[str]())
+    p50, p99 = (percentile(took, share) for share in (0.5, 0.99))
+    figures = (
+        f"p50 {p50 * 1000:.0f} ms, p99 {p99 * 1000:.0f} ms (alone {calm_p99_s * 1000:.0f} ms), RSS {peak_mib:.0f} MiB"
+    )
+    print(f"\n{name}: ADD {figures}, {dict(counted)}")  # noqa: T201 - one wants to see them
+    assert peak_mib < RSS_MIB
+    assert p99 < max(P99_S, 2 * calm_p99_s)
+    return counted
+
+
+def request(method: str, path: str, token: str, body: str = "", **headers: str) -> str:
+    """A request as it goes over the wire; `{}` in it becomes a number that no other one has."""
+    lines = [f"{method} {path} HTTP/1.1", "Host: x", f"Authorization: Bearer {token}"]
+    lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+    return "\r\n".join([*lines, f"Content-Length: {len(body)}", "", body])
+
+
+def test_four_hundred_clients_that_send_a_byte_at_a_time(victim: Victim, runtime: Runtime) -> None:
+    slow = Attack("slowloris", victim.port, 400, str(victim.shop.ca))
+    counted = check("slowloris", victim, runtime, slow)
+    assert counted["connections"] >= 400
+
+
+def test_five_hundred_silent_clients(victim: Victim, runtime: Runtime) -> None:
+    check("silent", victim, runtime, Attack("silent", victim.port, 500))
+
+
+def test_five_hundred_handshakes_that_stop_half_way(victim: Victim, runtime: Runtime) -> None:
+    check("half a handshake", victim, runtime, Attack("hello", victim.port, 500))
+
+
+def test_a_node_that_asks_as_fast_as_it_can(victim: Victim, runtime: Runtime) -> None:
+    token = victim.secret("node", "greedy")
+    headers = {"CNI_ContainerID": "g{}", "CNI_IfName": "eth0", "CNI_Netns": "/x", "Ipamd_Node": "greedy"}
+    add = request("POST", "/cni/v1/add", token, cni_conf("p").decode(), **headers)
+    counted = check("greedy node", victim, runtime, Attack("greedy", victim.port, 64, str(victim.shop.ca), [add]))
+    assert counted["200"]
+
+
+def test_a_reader_that_lists_all_there_is(victim: Victim, runtime: Runtime) -> None:
+    token = victim.secret("reader")
+    paths = ("/v1/reservations?limit=5000", "/v1/reservations?limit=5000&stale=ok", "/v1/events?limit=5000")
+    lists = [request("GET", path, token) for path in paths]
+    counted = check("greedy reader", victim, runtime, Attack("greedy", victim.port, 64, str(victim.shop.ca), lists))
+    assert counted["200"]
+
+
+def test_all_of_them_together_leave_others_their_way_in(victim: Victim, runtime: Runtime) -> None:
+    token, ca = victim.secret("reader"), str(victim.shop.ca)
+    guess = request("GET", "/v1/pools", "ipamd_wrong{}")
+    attacks = (
+        Attack("slowloris", victim.port, 200, ca),
+        Attack("silent", victim.port, 200),
+        Attack("greedy", victim.port, 16, ca, [request("GET", "/v1/reservations?limit=5000", token), guess]),
+    )
+    check("all together", victim, runtime, *attacks)
