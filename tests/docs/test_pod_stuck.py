@@ -49,7 +49,7 @@ class Node:
         for number in range(4):
             assert self.call("add", f"c{number}", f"default/web-{number}") is None
         self.ok("POST", "/v1/reservations", {"pool": "web", "pod_ref": "default/web-9", "container_id": "c9"})
-        moved = {"Ipamd-Node": "w7", "Ipamd-Boot-Id": "b7"}
+        moved: dict[str, Any] = {"Ipamd-Node": "w7", "Ipamd-Boot-Id": "b7"}
         assert self.call("add", "c2", "default/web-2", **moved) is None
         index = int(ask_socket(server.socket, "GET", "/v1/nodes").headers["Ipamd-Index"])
         alive = {"container_id": "c2", "ifname": "eth0", "cni_network": "pods", "alive": True}
@@ -99,7 +99,7 @@ class Node:
         yield self.call("add", Ipamd_Started=started)
         yield self.call("add", "c7", "default/web-2", Ipamd_Node="w8", Ipamd_Boot_Id="b8")
         yield self.call("status", body=conf("wbe"))
-        other = {"prevResult": {"cniVersion": "1.1.0", "ips": [{"address": "10.1.0.6/29"}]}}
+        other: dict[str, Any] = {"prevResult": {"cniVersion": "1.1.0", "ips": [{"address": "10.1.0.6/29"}]}}
         yield self.call("check", "c0", "default/web-0", conf(**other))
 
 
