@@ -302,6 +302,8 @@ async def test_a_del_that_no_server_takes_is_put_aside_and_delivered(stack: Stac
         add = await node.cni("add", CNI_ContainerID="c2", Ipamd_Deadline_Ms="400")
         assert add.json["code"] == 11
         assert "a DEL waits to be delivered before this" in add.json["msg"]
+        gc = await node.cni("gc", conf(**{"cni.dev/valid-attachments": None}), Ipamd_Deadline_Ms="400")
+        assert (gc.json["code"], "a DEL waits to be delivered before this" in gc.json["msg"]) == (11, True)
         status = await node.cni("status", Ipamd_Deadline_Ms="600")
         assert (status.status, status.json["code"]) == (503, 50)
         assert (await node.ask("GET", "/readyz", headers={"Ipamd-Deadline-Ms": "300"})).status == 503
