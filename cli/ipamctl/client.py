@@ -38,7 +38,8 @@ def route(*segments: str) -> str:
     return "/v1/" + "/".join(quote(segment.encode("utf-8", "surrogateescape"), safe="") for segment in segments)
 
 
-def _target(path: str, query: Query) -> str:
+def target_of(path: str, query: Query) -> str:
+    """Path and query as they are asked for."""
     given = {key: _query_text(value) for key, value in query.items() if value is not None and value is not False}
     return f"{path}?{urlencode(given, quote_via=quote)}" if given else path
 
@@ -123,6 +124,22 @@ class Client:
         self._timeout_s = timeout_s
         self._stale = stale
 
+    @property
+    def servers(self) -> Sequence[Server]:
+        """The servers, in the order given."""
+        return self._servers
+
+    def connected(self, server: Server, timeout_s: float) -> tuple[http.client.HTTPConnection, dict[str, str]]:
+        """A connection to a server, and the headers that say who asks there. Raises OSError."""
+        connection = server.connection(CONNECT_S, self._trust)
+        try:
+            connection.connect()
+            connection.sock.settimeout(timeout_s)
+            return connection, self._identification(server, connection)
+        except OSError:
+            connection.close()
+            raise
+
     def get(self, path: str, query: Query | None = None) -> Any:
         """Read. Raises Failure."""
         return self._read(path, query or {}, self._timeout_s).value
@@ -150,7 +167,7 @@ class Client:
     def download(self, path: str, into: BinaryIO, *, at_least_s: float = 0.0) -> Mapping[str, str]:
         """Read what is no JSON into a file; the headers of the answer. Raises Failure, OSError."""
         query: Query = {"stale": "ok"} if self._stale else {}
-        request = _Request("GET", _target(path, query), {}, None, into=into)
+        request = _Request("GET", target_of(path, query), {}, None, into=into)
         found: Mapping[str, str] = self._ask(request, max(self._timeout_s, at_least_s)).value
         return found
 
@@ -199,13 +216,13 @@ class Client:
         if body is not None:
             headers["Content-Type"] = "application/json"
             data = json.dumps(body).encode()
-        request = _Request(method, _target(path, query or {}), headers, data, sent)
+        request = _Request(method, target_of(path, query or {}), headers, data, sent)
         return self._ask(request, max(self._timeout_s, at_least_s)).value
 
     def _read(self, path: str, query: Query, timeout_s: float) -> Answer:
         if self._stale:
             query = {**query, "stale": "ok"}
-        return self._ask(_Request("GET", _target(path, query), {}, None), timeout_s)
+        return self._ask(_Request("GET", target_of(path, query), {}, None), timeout_s)
 
     def _ask(self, request: _Request, timeout_s: float) -> Answer:
         deadline_s = time.monotonic() + timeout_s
@@ -230,7 +247,7 @@ class Client:
             connected = attempts.heard = True
             answer = self._exchange(connection, server, request, max(end_s - time.monotonic(), 0.01))
         except (OSError, http.client.HTTPException, UnicodeError, _NoJson) as failed:
-            attempts.reasons.append(f"{server.text} ({_reason(failed)})")
+            attempts.reasons.append(f"{server.text} ({reason_of(failed)})")
             attempts.unknown |= connected
             return None
         finally:
@@ -247,8 +264,7 @@ class Client:
         connection.sock.settimeout(left_s)
         deadline_ms = max(int((left_s - _MARGIN_S) * 1000), 1)
         headers = {"Accept": "application/json", "Ipamd-Deadline-Ms": str(deadline_ms), **request.headers}
-        if self._token is not None:
-            headers |= self._authorization(server, connection, self._token)
+        headers |= self._identification(server, connection)
         if request.sent is not None and request.body is not None:
             headers["Content-Length"] = str(len(request.body))
         connection.request(request.method, request.target, request.open_body(), headers)
@@ -259,9 +275,11 @@ class Client:
             return Answer(server, response.status, response.headers["Ipamd-Index"], response.headers)
         return Answer(server, response.status, response.headers["Ipamd-Index"], _json(response))
 
-    def _authorization(self, server: Server, connection: http.client.HTTPConnection, token: str) -> dict[str, str]:
+    def _identification(self, server: Server, connection: http.client.HTTPConnection) -> dict[str, str]:
+        if self._token is None:
+            return {}
         if server.keeps_secrets(connection.sock):
-            return {"Authorization": f"Bearer {token}"}
+            return {"Authorization": f"Bearer {self._token}"}
         note(f"the token is not sent to {server.text}: without TLS others could read it")
         return {}
 
@@ -308,7 +326,8 @@ def _maybe_done(answer: Answer) -> bool:
     return not (isinstance(answer.value, dict) and answer.value.get("outcome") == "none")
 
 
-def _reason(failed: Exception) -> str:
+def reason_of(failed: Exception) -> str:
+    """Why a server gave no answer, in few words."""
     if isinstance(failed, TimeoutError):
         return "timed out"
     if isinstance(failed, OSError) and failed.strerror:

@@ -22,7 +22,7 @@ from ipamd.service.feed import Following
 UNREAD_S: Final = 10.0
 """Who takes nothing for so long is cut off: it goes on from where it was once it can."""
 
-_BEGIN: Final = b"retry: 1000\n\n"
+_BEGIN: Final = b"retry: 1000\nid: %d\n\n"
 _BEAT: Final = b":\n\n"
 
 
@@ -47,7 +47,7 @@ async def send_events(
     try:
         await response.prepare(request)
         if request.method != "HEAD":
-            await _write(response, _BEGIN)
+            await _write(response, _BEGIN % stream.following.index)
             await _send_all(response, stream, is_known)
         await response.write_eof()
     except _CutOff:

@@ -151,6 +151,24 @@ def test_events_go_on_after_an_index(ask, peer):
     ]
 
 
+def test_who_had_an_address(ask, peer):
+    then = {"pool": "web", "pod_ref": "d/a", "ifname": "eth0", "node": "n1", "from_index": 3, "to_index": 9}
+    then |= {"from": "2026-11-24T07:00:00.000Z", "to": "2026-11-24T10:00:00.000Z"}
+    path = "/v1/addresses/10.0.0.5/history"
+    peer.on("GET", path, *({"items": [one], "next": None} for one in (then, then | {"to": None, "from_index": 0})))
+    first, second = (ask("who", "10.0.0.5", "--at", "2026-11-24T09:00:00Z", "--space", "blue").stdout for _ in "ab")
+    assert peer.last.query == {"at": "2026-11-24T09:00:00.000Z", "space": "blue"}
+    assert "d/a had 10.0.0.5 at " in first
+    assert "(2026-11-24T09:00:00.000Z): eth0 on node n1, pool web, from 2026-11-24 " in first
+    assert "or before until now" in second
+    peer.on("GET", path, {"items": [], "next": None})
+    assert ask("who", "10.0.0.5", "--at", "-7d").stdout.startswith("nobody had 10.0.0.5 at ")
+    assert json.loads(ask("-o", "json", "who", "10.0.0.5", "--at", "-7d").stdout)["items"] == []
+    peer.refuses("GET", path, 410, "gone", "events before 2026-11-01 are kept no longer")
+    done = ask("who", "10.0.0.5", "--at", "-400d")
+    assert (done.exit_code, "kept no longer" in done.stderr) == (1, True)
+
+
 def test_nodes(ask, peer):
     peer.on("GET", "/v1/nodes", {"items": [{"name": "n1", "bound": 3, "boots": 1, "since": "2030"}], "next": None})
     peer.on("GET", "/v1/nodes/n1", {"name": "n1", "bound": 1, "attachments": [{"pod_ref": "d/a"}]})
