@@ -17,6 +17,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.support import canary
+
 settings.register_profile("ipamd", deadline=None)  # how long an example takes says nothing on a machine that is shared
 settings.load_profile("ipamd")
 
@@ -148,6 +150,12 @@ NEEDS: dict[str, tuple[str, Callable[[], Reason]]] = {
 def pytest_configure(config: pytest.Config) -> None:
     for name, (text, _) in NEEDS.items():
         config.addinivalue_line("markers", f"{name}: {text}; skipped without, a failure under CI=true")
+    canary.begin()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What looks at all that the other tests left comes last."""
+    items.sort(key=lambda item: "canary" in item.path.parts)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from tests.support.canary import check_process
 from tests.support.cluster import Away, Got, ask_socket
 from tests.support.server import STOP_S, ServerError
 from tests.support.wire import cni_conf, cni_headers
@@ -66,6 +67,7 @@ class Agent:
             if code is not None:
                 raise ServerError(f"the agent ended with status {code}\n{self.log[-4000:]}")
             if self.is_up():
+                check_process(self.pid)
                 return self
             time.sleep(0.02)
         self.kill()

@@ -22,6 +22,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from ipamctl.tls.authority import Wanted
+from tests.support.canary import check_answer
 from tests.support.certificates import Shop
 from tests.support.server import Server, ServerError
 from tests.support.wire import cni_conf, cni_headers
@@ -295,9 +296,11 @@ def ask_socket(path: Path, method: str, target: str, body: Any = None, timeout_s
         try:
             connection.request(method, target, raw, sent)
             answer = connection.getresponse()
-            return Got(answer.status, dict(answer.getheaders()), answer.read())
+            got = Got(answer.status, dict(answer.getheaders()), answer.read())
         except (OSError, http.client.HTTPException) as error:
             raise Away(f"{path}: {error!r}") from error
+    check_answer(method, target, got.body)
+    return got
 
 
 def rounds(count: int, least: int = 1) -> int:

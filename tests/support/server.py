@@ -14,6 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from tests.support.canary import check_process
+
 READY_S = 20.0
 STOP_S = 15.0
 
@@ -102,6 +104,7 @@ class Server:
             if code is not None:
                 raise ServerError(f"the server ended with status {code}\n{self.log[-4000:]}")
             if self.is_ready():
+                check_process(self.pid)
                 return
             time.sleep(0.02)
         raise ServerError(f"the server was not ready within {timeout_s} s\n{self.log[-4000:]}")

@@ -33,8 +33,9 @@ from ipamd.sockets import listen_unix
 from ipamd.storage.machine import SqliteMachine
 from ipamd.storage.opening import open_database
 from ipamd.storage.snapshot import SqliteState
+from tests.support.canary import SECRET as SECRET  # noqa: PLC0414 - the administrator's of this server
+from tests.support.canary import check_answer
 
-SECRET = "an-admin-secret-for-tests"
 SAID = {"content-type": "application/json"}
 
 
@@ -112,7 +113,9 @@ async def ask(session: aiohttp.ClientSession, base: str, method: str, path: str,
     headers = {**({} if data is None else SAID), **more.pop("headers", {})}
     url = URL(base + path, encoded=True)
     async with session.request(method, url, data=data, headers=headers, **more) as answer:
-        return Got(answer.status, answer.headers, await answer.read())
+        got = Got(answer.status, answer.headers, await answer.read())
+    check_answer(method, path, got.raw)
+    return got
 
 
 def conf(pool: Any = "p", version: Any = "1.1.0", network: Any = "net", **more: Any) -> dict[str, Any]:
