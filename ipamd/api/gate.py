@@ -12,16 +12,21 @@ from ipamd.api.access import NOBODY, Access, Caller, ForNodes, Least, identify, 
 from ipamd.api.bodies import Bodies, announced_bytes
 from ipamd.api.body import MAX_BODY_BYTES, MAX_IMPORT_BYTES
 from ipamd.api.exchange import FEW, Exchange, Route
+from ipamd.api.intake import deadline_after_s, left_ms_of
 from ipamd.api.lane import Lane
 from ipamd.api.limits import Limiter, Rates
 from ipamd.api.places import network_of
 from ipamd.api.problems import Failure
+from ipamd.api.shares import Shares
+from ipamd.core.model import Role
 from ipamd.errors import ApiError
 from ipamd.service import Services
 
 KNOWN: Final = web.RequestKey("known", bool)
 """Where a request says that whoever sent it may do something: its connection is no stranger's any more."""
 
+CALLS_OF_NODE: Final = 16
+"""CNI calls with one node's token that are worked on at a time."""
 
 _BODIES_BYTES: Final = 16 * MAX_BODY_BYTES
 _BODIES_OF_CALLER_BYTES: Final = 4 * MAX_BODY_BYTES
@@ -35,7 +40,7 @@ class Gate:
         self._limiter = Limiter(services.clock, rates)
         of_caller = _BODIES_BYTES if access is Access.SOCKET else _BODIES_OF_CALLER_BYTES
         self._bodies = Bodies(_BODIES_BYTES, of_caller)
-        self._lane = Lane()
+        self._nodes, self._lane = Shares(CALLS_OF_NODE), Lane()
         self._imports = Bodies(MAX_IMPORT_BYTES, MAX_IMPORT_BYTES)
 
     async def admit(
@@ -57,6 +62,13 @@ class Gate:
         """Room for the body of a request while it is worked on. Raises Unavailable."""
         bodies = self._bodies if most_bytes <= MAX_BODY_BYTES else self._imports
         return bodies.room(caller.scope, announced_bytes(request, most_bytes))
+
+    def share(self, request: web.Request, caller: Caller) -> AbstractAsyncContextManager[None]:
+        """A place among those of a node for a CNI call. Raises ApiError, Unavailable where none gets free in time."""
+        if caller.role is not Role.NODE:
+            return nullcontext()
+        now_s = self._services.clock.monotonic_s()
+        return self._nodes.one(caller.scope, deadline_after_s(now_s, left_ms_of(request.headers)) - now_s)
 
     def turn(self, route: Route, exchange: Exchange[Any, Any]) -> AbstractAsyncContextManager[None]:
         """The turn of what may take long. Raises Unavailable where it does not come in time."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import logging
 import socket
 import ssl
@@ -20,6 +21,10 @@ _log = logging.getLogger("ipamd.api")
 
 MOST: Final = 128
 MOST_OF_ADDRESS: Final = 64
+_AT_ONCE: Final = 4
+_BREATH_S: Final = 0.01
+"""A handshake takes a millisecond of the loop: after so many what else waits has its turn."""
+
 _PAUSE_S: Final = 0.1
 """After an accept that failed: mostly for want of file descriptors, which others give back meanwhile."""
 
@@ -56,7 +61,9 @@ class Handshakes:
 
     async def _accept(self) -> None:
         loop = asyncio.get_running_loop()
-        while True:
+        for number in itertools.count(1):
+            if number % _AT_ONCE == 0:
+                await asyncio.sleep(_BREATH_S)
             try:
                 connection, peer = await loop.sock_accept(self._sock)
             except OSError as error:

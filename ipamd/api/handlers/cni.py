@@ -55,9 +55,14 @@ def server_call(services: Services, gate: Gate, verb: str) -> Answer:
     """Answers the calls of one verb from the cluster's state."""
 
     async def answer(request: web.Request, progress: Progress) -> Answered:
-        caller = await gate.admit(request, Least.OPERATOR, ForNodes.OWN, gives_back=verb == "del")
+        if verb == "del":  # what gives back neither waits for what takes nor is ever too much
+            caller = await gate.admit(request, Least.OPERATOR, ForNodes.OWN, gives_back=True)
+            with gate.room(request, caller):
+                return await _answered(services, caller, verb, request, progress)
+        caller = await gate.admit(request, Least.OPERATOR, ForNodes.OWN)
         with gate.room(request, caller):
-            return await _answered(services, caller, verb, request, progress)
+            async with gate.share(request, caller):
+                return await _answered(services, caller, verb, request, progress)
 
     return answer
 
