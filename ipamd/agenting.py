@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from ipamd import __version__, sockets, system
 from ipamd.agent import Agent, Servers, Upstream
+from ipamd.agent.authority import AuthorityWatch
 from ipamd.agent.enrolling import Enrolling
 from ipamd.agent.learning import Keep, Learning
 from ipamd.agentdir import AgentDirectory, Kept
@@ -17,12 +18,14 @@ from ipamd.api.agent import build_agent
 from ipamd.api.server import Listener
 from ipamd.api.upstream import HttpTransport
 from ipamd.core.ports import Unavailable
-from ipamd.credentials import TokenPurse, Trust, token_in, trust_in
+from ipamd.credentials import TokenPurse, Trust, days_of, token_in, trust_in
 from ipamd.datadir import DataDirError
 from ipamd.metrics import AgentMetrics
 from ipamd.notify import notify
+from ipamd.service.background import Background
 from ipamd.service.hostfiles import HostFiles
 from ipamd.service.ports import Facts
+from ipamd.service.recorded import read_recorded
 from ipamd.service.reporting import Reporting
 from ipamd.service.sandboxes import Sandboxes
 from ipamd.service.spooling import Spooling
@@ -67,10 +70,15 @@ async def attending(config: AgentConfig) -> AsyncIterator[RunningAgent]:
         if purse is not None and purse.is_empty:
             await _enrol(config, purse, trust, servers, stack)
         await _claim(config, directory, kept, upstream)
-        sandboxes = Sandboxes(system.Namespaces(), system.CniRecords(config.cni_cache_dir))
+        facts = Facts("agent", config.node_name, config.cluster)
+        sandboxes = Sandboxes(
+            system.Namespaces(),
+            system.CniRecords(config.cni_cache_dir),
+            lambda data: read_recorded(data, facts.node, facts.cluster),
+        )
         agent = Agent(
             upstream,
-            facts=Facts("agent", config.node_name, config.cluster),
+            facts=facts,
             clock=clock,
             random=system.random_bytes,
             sandboxes=sandboxes,
@@ -82,11 +90,9 @@ async def attending(config: AgentConfig) -> AsyncIterator[RunningAgent]:
         agent.exposition = AgentMetrics(
             agent, __version__, servers=lambda: len(servers.order()), heard_s=lambda: upstream.heard_s
         )
-        stack.push_async_callback(agent.spooling.stop)
-        agent.spooling.start()
-        learning = Learning(upstream, clock, _keeper(directory), kept.cluster_id)
-        stack.push_async_callback(learning.stop)
-        learning.start()
+        _begin(agent.spooling, stack)
+        _begin(Learning(upstream, clock, _keeper(directory), kept.cluster_id), stack)
+        _begin(AuthorityWatch(days_of(trust, clock.wall_ms), clock), stack)
         await _listen(config, agent, stack)
         reporting = Reporting(
             agent.reach,
@@ -98,9 +104,14 @@ async def attending(config: AgentConfig) -> AsyncIterator[RunningAgent]:
             heartbeat_every_s=config.heartbeat_every_s,
             report_every_s=config.report_every_s,
         )
-        stack.push_async_callback(reporting.stop)
-        reporting.start()
+        _begin(reporting, stack)
         yield RunningAgent()
+
+
+def _begin(work: Background | Spooling, stack: AsyncExitStack) -> None:
+    """Have something go on beside the calls until the agent ends."""
+    stack.push_async_callback(work.stop)
+    work.start()
 
 
 def _purse(config: AgentConfig) -> TokenPurse | None:
@@ -121,8 +132,7 @@ async def _enrol(config: AgentConfig, purse: TokenPurse, trust: Trust, servers: 
     upstream = Upstream(transport, servers, clock=clock, random=system.random_bytes)
     enrolling = Enrolling(upstream, purse, config.full_name, clock)
     if await enrolling.enrol() is not None:
-        stack.push_async_callback(enrolling.stop)
-        enrolling.start()
+        _begin(enrolling, stack)
 
 
 async def _claim(config: AgentConfig, directory: AgentDirectory, kept: Kept, upstream: Upstream) -> None:

@@ -20,6 +20,7 @@ from ipamd.settings import Host
 
 MAX_FILES = 16_384
 MAX_TEXT_BYTES = 64 * 1024
+MAX_RECORD_BYTES = 1024 * 1024
 
 _CONTAINER_MARKS = (Path("/.dockerenv"), Path("/run/.containerenv"))
 _CONTAINER_WORDS = ("docker", "containerd", "kubepods", "lxc", "libpod")
@@ -108,6 +109,15 @@ class CniRecords:
             with suppress(OSError), os.scandir(directory) as entries:
                 found.update(entry.name for entry in entries if _is_younger(entry, booted_s))
         return frozenset(found)
+
+
+    def read(self, name: str) -> bytes | None:
+        """One of them; None: it is gone, or too large for one."""
+        for directory in self._directories:
+            with suppress(OSError), (directory / name).open("rb") as file:
+                content = file.read(MAX_RECORD_BYTES + 1)
+                return content if len(content) <= MAX_RECORD_BYTES else None
+        return None
 
 
 def _is_younger(entry: os.DirEntry[str], than_s: float) -> bool:

@@ -14,7 +14,7 @@ from ipamd.core.inventory import Inventory, Listed
 from ipamd.core.ports import Unavailable
 from ipamd.service.nodes import Conflict
 from ipamd.service.reporting import Known
-from ipamd.service.sandboxes import Sandbox
+from ipamd.service.sandbox import Sandbox
 from ipamd.service.wire import Asked, Said
 
 _JSON: Final = {"Accept": "application/json", "Content-Type": "application/json"}
@@ -30,6 +30,7 @@ class _Attachment(msgspec.Struct):
     netns: str | None = None
     netns_inode: int | None = None
     addresses: tuple[str, ...] = ()
+    pool: str | None = None
 
 
 class _Boot(msgspec.Struct):
@@ -40,6 +41,7 @@ class _Node(msgspec.Struct):
     boots: tuple[_Boot, ...] = ()
     attachments: tuple[_Attachment, ...] = ()
     cluster_id: str | None = None
+    restored: bool = False
 
 
 class _Conflict(msgspec.Struct):
@@ -67,14 +69,15 @@ class NodeReach:
         """What is bound on a node that this agent answers for. Raises Unavailable."""
         said = await self._upstream.ask(Asked("GET", f"/v1/nodes/{name}", _JSON), deadline_s)
         if said.status == 404:
-            return Known(name, said.index, None, ())
+            return Known(name, said.index, None, (), wants_all=True)
         _check(said)
         try:
             found = msgspec.json.decode(said.body, type=_Node)
             sandboxes = tuple(_sandbox(one, one.ifname) for one in found.attachments if one.ifname is not None)
         except (msgspec.DecodeError, UnicodeDecodeError, AddressError) as error:
             raise _unreadable(error) from None
-        return Known(name, said.index, found.cluster_id, sandboxes, tuple(boot.boot_id for boot in found.boots))
+        boots = tuple(boot.boot_id for boot in found.boots)
+        return Known(name, said.index, found.cluster_id, sandboxes, boots, found.restored)
 
     async def report(self, inventory: Inventory, cluster_id: str | None, deadline_s: float) -> Sequence[Conflict]:
         """Send what was found; who else has addresses that are in use here still. Raises Unavailable."""
@@ -101,10 +104,13 @@ class NodeReach:
 
 def _sandbox(one: _Attachment, ifname: str) -> Sandbox:
     addresses = tuple(parse_host(text) for text in one.addresses)
-    return Sandbox(one.cni_network, one.container_id, ifname, one.netns, one.netns_inode, one.pod_ref, addresses)
+    place = (one.netns, one.netns_inode)
+    return Sandbox(one.cni_network, one.container_id, ifname, *place, one.pod_ref, addresses, one.pool)
 
 
 def _line(one: Listed) -> dict[str, object]:
+    """A line as it is sent. What older servers do not know is sent only where it matters: after a restore."""
+    newer = {"pool": one.pool, "netns": one.netns, "netns_inode": one.netns_inode}
     return {
         "cni_network": one.cni_network,
         "container_id": one.container_id,
@@ -112,6 +118,7 @@ def _line(one: Listed) -> dict[str, object]:
         "alive": one.alive,
         "pod_ref": one.pod_ref,
         "addresses": [address_text(address) for address in one.addresses],
+        **{name: value for name, value in newer.items() if value is not None},
     }
 
 

@@ -29,6 +29,9 @@ class Listed(NamedTuple):
     pool: str | None = None
     """The pool that the addresses are of, where the node knows."""
 
+    netns: str | None = None
+    netns_inode: int | None = None
+
 
 class Inventory(Value):
     """What was found on a node. `index`: the log index known before looking; `boot_id` None: somebody else speaks."""

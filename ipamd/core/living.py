@@ -105,7 +105,8 @@ def _living(node: str, line: Listed) -> Living | None:
         check_network(line.cni_network or "any")
     except InvalidName:
         return None
-    return Living(pod_ref, line.ifname, line.container_id, line.addresses, line.cni_network, line.pool)
+    place = (line.netns, line.netns_inode)
+    return Living(pod_ref, line.ifname, line.container_id, line.addresses, line.cni_network, line.pool, *place)
 
 
 def _is_news(view: View, node: str, living: Living) -> bool:
@@ -224,7 +225,7 @@ class _Claims:
 
     def _bind(self, living: Living, pool: Pool, reservation: Reservation, mine: Attachment | None) -> Attachment:
         index, now_ms = self._draft.stamp.log_index, self._draft.stamp.wall_ms
-        owner = Owner(living.container_id, self._node, living.cni_network)
+        owner = Owner(living.container_id, self._node, living.cni_network, living.netns, living.netns_inode)
         if mine is None:
             id_, generation = self._draft.new_id(), self._view.generation_floor(pool.id) + 1
             return Attachment(

@@ -27,6 +27,8 @@ class Living(Value):
     addresses: tuple[Address, ...]
     cni_network: str | None = None
     pool: str | None = None
+    netns: str | None = None
+    netns_inode: int | None = None
 
 
 class Settled(Value):

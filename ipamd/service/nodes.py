@@ -47,6 +47,7 @@ class ShownNode(NamedTuple):
     boots: tuple[Boot, ...]
     attachments: tuple[NodeAttachment, ...]
     cluster_id: str | None = None
+    restored: bool = False
 
 
 class NodesPage(NamedTuple):
@@ -271,7 +272,8 @@ def _shown(snapshot: Snapshot, name: str) -> ShownNode:
     if node is None:
         raise ApiError("not_found", f"there is no node {name}")
     attachments = tuple(_told(snapshot, one) for one in attachments_of_node(snapshot, name))
-    return ShownNode(node, tuple(snapshot.boots(name)), attachments, snapshot.cluster_id())
+    is_restored = snapshot.restored() is not None
+    return ShownNode(node, tuple(snapshot.boots(name)), attachments, snapshot.cluster_id(), is_restored)
 
 
 def _told(snapshot: Snapshot, attachment: Attachment) -> NodeAttachment:

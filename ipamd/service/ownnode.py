@@ -12,7 +12,7 @@ from ipamd.service.ports import Facts
 from ipamd.service.reader import Reader
 from ipamd.service.reporting import Known
 from ipamd.service.request import Request
-from ipamd.service.sandboxes import Sandbox
+from ipamd.service.sandbox import Sandbox
 
 _WHO = "node"
 
@@ -45,7 +45,9 @@ def _request(deadline_s: float) -> Request:
 
 def _known(snapshot: Snapshot, name: str) -> Known:
     boots = tuple(boot.boot_id for boot in snapshot.boots(name))
-    return Known(name, snapshot.applied_index, snapshot.cluster_id(), tuple(_sandboxes(snapshot, name)), boots)
+    wants_all = snapshot.node(name) is None or snapshot.restored() is not None
+    sandboxes = tuple(_sandboxes(snapshot, name))
+    return Known(name, snapshot.applied_index, snapshot.cluster_id(), sandboxes, boots, wants_all)
 
 
 def _sandboxes(snapshot: Snapshot, name: str) -> list[Sandbox]:
@@ -56,6 +58,7 @@ def _sandboxes(snapshot: Snapshot, name: str) -> list[Sandbox]:
             continue
         owner = one.owner
         addresses = tuple(assigned.address for assigned in snapshot.assigned(one.id))
+        pool = snapshot.pool_by_id(one.pool_id)
         found.append(
             Sandbox(
                 owner.cni_network,
@@ -65,6 +68,7 @@ def _sandboxes(snapshot: Snapshot, name: str) -> list[Sandbox]:
                 owner.netns_inode,
                 reservation.pod_ref,
                 addresses,
+                pool.name if pool else None,
             )
         )
     return found

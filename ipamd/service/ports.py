@@ -48,6 +48,9 @@ class Records(Protocol):
     def names(self) -> frozenset[str]:
         """The names of the records made since the host booted: `NETWORK-CONTAINER-INTERFACE`."""
 
+    def read(self, name: str) -> bytes | None:
+        """One of them; None: it is gone, or no record."""
+
 
 class NoRecords:
     """Of a host whose runtime keeps none."""
@@ -55,6 +58,10 @@ class NoRecords:
     def names(self) -> frozenset[str]:
         """None."""
         return frozenset()
+
+    def read(self, name: str) -> bytes | None:  # noqa: ARG002 - the port
+        """It is not there."""
+        return None
 
 
 class Texts(Protocol):

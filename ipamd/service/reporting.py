@@ -41,6 +41,9 @@ class Known:
     boots: tuple[str, ...] = ()
     """The node's boots, the newest last."""
 
+    wants_all: bool = False
+    """The cluster may have forgotten some: it does not know this node, or was restored from a backup."""
+
 
 class Reach(Protocol):
     """How a node reaches its cluster. Each may raise Unavailable and ApiError; `deadline_s` is on the clock's scale."""
@@ -115,7 +118,7 @@ class Reporting(Background):
             await self._reach.heartbeat(deadline_s)
             return
         try:
-            listed = await self._sandboxes.look(known.sandboxes)
+            listed = await self._sandboxes.look(known.sandboxes, with_forgotten=known.wants_all)
         except TimeoutError:
             raise Unavailable("this node's namespaces could not be looked at in time", "none") from None
         inventory = Inventory(known.node, boot_id, known.index, listed, self._spooled())

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import posixpath
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ipamd.core.addresses import Address
 from ipamd.core.evidence import Look, Place, is_alive, is_same
 from ipamd.core.inventory import Listed
 from ipamd.core.reports import WEIGHT
 from ipamd.service.ports import Namespaces, NoRecords, Records
+from ipamd.service.sandbox import Key
+from ipamd.service.sandbox import Sandbox as Sandbox  # noqa: PLC0414 - what is looked at here
+
+Recall = Callable[[bytes], Sandbox | None]
 
 _QUICK = ("/var/run/", "/run/", "/proc/")
 """Where runtimes keep namespaces: in memory, so that a look takes microseconds."""
@@ -19,26 +22,6 @@ _QUICK = ("/var/run/", "/run/", "/proc/")
 _PATIENCE_S = 1.0
 _LOOK_S = 10.0
 _NO_RECORDS = NoRecords()
-
-Key = tuple[str | None, str | None, str]
-"""CNI network, container and interface."""
-
-
-class Sandbox(NamedTuple):
-    """An attachment of this node, as the cluster has it: what there is to look at."""
-
-    cni_network: str | None
-    container_id: str | None
-    ifname: str
-    netns: str | None
-    netns_inode: int | None
-    pod_ref: str
-    addresses: tuple[Address, ...] = ()
-
-    @property
-    def key(self) -> Key:
-        """What tells it from the others of this node."""
-        return self.cni_network, self.container_id, self.ifname
 
 
 class Sandboxes:
@@ -48,8 +31,11 @@ class Sandboxes:
     gone. And it remembers who was alive with which addresses, so that a node that was away can say what is in use here.
     """
 
-    def __init__(self, namespaces: Namespaces, records: Records = _NO_RECORDS) -> None:
-        self._namespaces, self._records = namespaces, records
+    def __init__(
+        self, namespaces: Namespaces, records: Records = _NO_RECORDS, recalled: Recall = lambda _data: None
+    ) -> None:
+        """`recalled` reads a record: whose it is; None: that cannot be told."""
+        self._namespaces, self._records, self._recalled = namespaces, records, recalled
         self._proven: set[Place] = set()
         self._living: dict[Key, Sandbox] = {}
         self.boot_id: str | None = None
@@ -65,22 +51,29 @@ class Sandboxes:
         except TimeoutError:
             return None
 
-    async def look(self, mine: Sequence[Sandbox], *, with_records: bool = True) -> tuple[Listed, ...]:
+    async def look(
+        self, mine: Sequence[Sandbox], *, with_records: bool = True, with_forgotten: bool = False
+    ) -> tuple[Listed, ...]:
         """What this host sees of its attachments, and of those that it had and that live on. Raises TimeoutError.
 
-        Without records only a namespace that is there counts as alive.
+        Without records only a namespace that is there counts as alive. With what is forgotten, those too of which only
+        the runtime's records tell.
         """
         known: dict[Key, set[Address]] = {}
         for one in mine:
             known.setdefault(one.key, set()).update(one.addresses)
         lost = [one for key, one in self._living.items() if not known.get(key, set()).issuperset(one.addresses)]
         async with asyncio.timeout(_LOOK_S):
-            looks, names = await asyncio.to_thread(self._look_at, [*mine, *lost])
+            looks, names = await asyncio.to_thread(self._look_at, [*mine, *lost], with_forgotten=with_forgotten)
         for one, look in looks:
             if look.place is not None and is_same(one.netns_inode, look):
                 self._proven.add(look.place)
         names = names if with_records else frozenset()
-        judged = [(one, self._judge(one, look, names)) for one, look in looks if one.container_id is not None]
+        judged = [
+            (one, self._judge(one, look, names, with_place=with_forgotten))
+            for one, look in looks
+            if one.container_id is not None
+        ]
         self._remember(one for one, line in judged if line.alive is True)
         listed = _merged(judged)
         return tuple(line for key, line in listed.items() if key in known or line.alive is True)
@@ -96,11 +89,28 @@ class Sandboxes:
             self._proven.add(look.place)
         return look.inode
 
-    def _look_at(self, sandboxes: Iterable[Sandbox]) -> tuple[list[tuple[Sandbox, Look]], frozenset[str]]:
+    def _look_at(
+        self, sandboxes: Sequence[Sandbox], *, with_forgotten: bool
+    ) -> tuple[list[tuple[Sandbox, Look]], frozenset[str]]:
+        names = self._records.names()
+        forgotten = self._forgotten(sandboxes, names) if with_forgotten else ()
         looks = [(one, self._namespaces.look(one.netns) if one.netns else Look(None)) for one in sandboxes]
-        return looks, self._records.names()
+        for one in forgotten:
+            look = self._namespaces.look(one.netns) if one.netns else Look(None)
+            if look.inode is not None or one.netns is None or look.place is None:  # else its namespace is surely gone
+                looks.append((one._replace(netns_inode=look.inode), look))
+        return looks, names
 
-    def _judge(self, one: Sandbox, look: Look, names: frozenset[str]) -> Listed:
+    def _forgotten(self, sandboxes: Sequence[Sandbox], names: frozenset[str]) -> Iterator[Sandbox]:
+        """Those of which only a record tells."""
+        known = {one.key for one in sandboxes}
+        for name in sorted(names):
+            data = self._records.read(name)
+            one = None if data is None else self._recalled(data)
+            if one is not None and one.key not in known:
+                yield one
+
+    def _judge(self, one: Sandbox, look: Look, names: frozenset[str], *, with_place: bool) -> Listed:
         alive = is_alive(
             one.netns or "",
             one.netns_inode,
@@ -108,7 +118,9 @@ class Sandboxes:
             is_proven=look.place in self._proven,
             is_recorded=_is_recorded(one, names),
         )
-        return Listed(one.cni_network, one.container_id or "", one.ifname, alive, one.pod_ref, one.addresses)
+        place = (one.netns, one.netns_inode) if with_place else (None, None)
+        who = (one.cni_network, one.container_id or "", one.ifname, alive, one.pod_ref, one.addresses)
+        return Listed(*who, one.pool if with_place else None, *place)
 
     def _remember(self, living: Iterable[Sandbox]) -> None:
         self._living = {}

@@ -42,6 +42,7 @@ from ipamd.service.ports import (
 from ipamd.service.proposer import Proposer
 from ipamd.service.reader import Reader
 from ipamd.service.refusals import Refusals
+from ipamd.service.recorded import read_recorded
 from ipamd.service.rehearsal import Rehearsal
 from ipamd.service.reservations import Reservations
 from ipamd.service.sandboxes import Sandboxes
@@ -128,7 +129,9 @@ class Services:
             log=log,
             clock=clock,
             random=random,
-            sandboxes=Sandboxes(namespaces, records),
+            sandboxes=Sandboxes(
+                namespaces, records, lambda data: read_recorded(data, facts.node, facts.cluster)
+            ),
             files=HostFiles(texts),
             notices=Notices(),
             facts=facts,

@@ -57,9 +57,13 @@ class Directory:
 class Cache:
     def __init__(self, *names: str) -> None:
         self._names = frozenset(names)
+        self.contents: dict[str, bytes] = {}
 
     def names(self) -> frozenset[str]:
         return self._names
+
+    def read(self, name: str) -> bytes | None:
+        return self.contents.get(name)
 
 
 def sandbox(name: str, inode: int | None, network: str | None = "k") -> Sandbox:
@@ -189,3 +193,19 @@ async def test_an_address_that_was_given_up_is_told_though_its_container_has_ano
     await made.look(both)
     (line,) = await made.look(both[1:])
     assert sorted(map(str, line.addresses)) == ["192.0.2.1", "192.0.2.2"]
+
+
+async def test_what_the_cluster_has_forgotten_is_told_by_the_runtimes_records() -> None:
+    def recalled(data: bytes) -> Sandbox | None:
+        name = data.decode()
+        return None if name == "x" else sandbox(name, 0)._replace(netns_inode=None)
+
+    cache = Cache("k-a-eth0", "k-b-eth0", "k-gone-eth0", "other")
+    cache.contents = {"k-a-eth0": b"a", "k-b-eth0": b"b", "k-gone-eth0": b"gone", "other": b"x"}
+    made = Sandboxes(Directory(a=FIRST, b=FIRST + 1), cache, recalled)
+    mine = [sandbox("a", FIRST)]
+    assert [one.container_id for one in await made.look(mine)] == ["a"]
+    listed = {one.container_id: one for one in await made.look(mine, with_forgotten=True)}
+    assert set(listed) == {"a", "b"}, "the namespace of the third is gone"
+    assert (listed["b"].alive, listed["b"].netns, listed["b"].netns_inode) == (True, "/run/netns/b", FIRST + 1)
+    assert [one.container_id for one in await made.look(mine)] == ["a", "b"], "it is remembered as one that lived"

@@ -44,6 +44,9 @@ class ListedBody(Given):
     cni_network: _Name | None = None
     pod_ref: Annotated[str, msgspec.Meta(max_length=512)] | None = None
     addresses: Annotated[tuple[str, ...], msgspec.Meta(max_length=64)] = ()
+    pool: _Name | None = None
+    netns: Annotated[str, msgspec.Meta(max_length=4096)] | None = None
+    netns_inode: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)] | None = None
 
 
 class InventoryBody(Given):
@@ -136,7 +139,10 @@ class NodeAttachmentShown(Shown):
 
 
 class NodeDetailShown(Shown):
-    """A node with its boots and all that is bound on it; `state` as in the list. `cluster_id`: who says so."""
+    """A node with its boots and all that is bound on it; `state` as in the list. `cluster_id`: who says so.
+
+    `restored`: the cluster was restored from a backup, and wants to hear of what it does not know.
+    """
 
     name: str
     state: str
@@ -148,6 +154,7 @@ class NodeDetailShown(Shown):
     spooled: int
     conflicts: int
     cluster_id: str | None
+    restored: bool
     boots: tuple[BootShown, ...]
     attachments: tuple[NodeAttachmentShown, ...]
 
@@ -170,7 +177,15 @@ def read_inventory(node: str, body: InventoryBody) -> Inventory:
     """An inventory as it was sent. Raises ApiError for an address that is none."""
     listed = tuple(
         Listed(
-            one.cni_network, one.container_id, one.ifname, one.alive, one.pod_ref, tuple(map(_address, one.addresses))
+            one.cni_network,
+            one.container_id,
+            one.ifname,
+            one.alive,
+            one.pod_ref,
+            tuple(map(_address, one.addresses)),
+            one.pool,
+            one.netns,
+            one.netns_inode,
         )
         for one in body.attachments
     )
@@ -235,6 +250,7 @@ def show_detail(shown: ShownNode, now_ms: int) -> NodeDetailShown:
         spooled=node.spooled,
         conflicts=node.conflicts,
         cluster_id=shown.cluster_id,
+        restored=shown.restored,
         boots=tuple(BootShown(boot_id=one.boot_id, order=one.order, since=when(one.since_ms)) for one in shown.boots),
         attachments=tuple(_attachment(one) for one in shown.attachments),
     )
