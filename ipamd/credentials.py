@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from ipamd.datadir import DataDirError, sync_directory, write_durably
+from ipamd.tls import authority_end_s, days_until
 
 T = TypeVar("T")
 
@@ -98,6 +99,16 @@ class TokenPurse:
         """The cluster knows it: it is the token from now on. Raises OSError."""
         self._draft.replace(self._path)
         sync_directory(self._path.parent)
+
+
+def days_of(trust: Trust, wall_ms: Callable[[], int]) -> Callable[[], int | None]:
+    """Asks how many days the authority lasts that servers must hold before; None: the system's are trusted."""
+
+    def days() -> int | None:
+        context = trust()
+        return None if context is None else days_until(authority_end_s(context), wall_ms() / 1000)
+
+    return days
 
 
 def token_in(path: Path | None) -> Callable[[], str | None]:

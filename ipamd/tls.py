@@ -39,6 +39,7 @@ class _Read:
     open_server: ssl.SSLContext
     client: ssl.SSLContext
     ends_s: float
+    authority_ends_s: float
     seen: tuple[tuple[int, int, int], ...]
 
 
@@ -105,7 +106,11 @@ class Tls:
 
     def days_left(self, wall_s: float) -> int:
         """How many whole days the own certificate has left; negative: it has ended."""
-        return int((self.read.ends_s - wall_s) // _DAY_S)
+        return days_until(self.read.ends_s, wall_s)
+
+    def authority_days_left(self, wall_s: float) -> int:
+        """The same of the authority: without it no certificate counts, new ones neither."""
+        return days_until(self.read.authority_ends_s, wall_s)
 
     def _following(self, name: str, protocol: int, expected: str | None = None) -> ssl.SSLContext:
         context = Following(protocol)
@@ -113,6 +118,16 @@ class Tls:
             context.check_hostname = False
         context.source, context.name, context.expected = self, name, expected
         return context
+
+
+def days_until(end_s: float, wall_s: float) -> int:
+    """Whole days; negative: it is over."""
+    return int((end_s - wall_s) // _DAY_S)
+
+
+def authority_end_s(context: ssl.SSLContext) -> float:
+    """When the last of the authorities ends that a context trusts, on the wall clock. It must trust one."""
+    return max(ssl.cert_time_to_seconds(str(one["notAfter"])) for one in context.get_ca_certs())
 
 
 def _load(files: TlsFiles, member: str) -> _Read:
@@ -131,7 +146,8 @@ def _load(files: TlsFiles, member: str) -> _Read:
             f"tls-cert {files.certificate} is not the certificate of member {member}: it has no name"
             f" {MEMBER_URI}{member} (ipamctl tls issue {member} makes one)"
         )
-    return _Read(server, optional, client, ssl.cert_time_to_seconds(str(own["notAfter"])), seen)
+    ends_s = ssl.cert_time_to_seconds(str(own["notAfter"]))
+    return _Read(server, optional, client, ends_s, authority_end_s(client), seen)
 
 
 def _context(protocol: int, files: TlsFiles) -> ssl.SSLContext:

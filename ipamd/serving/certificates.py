@@ -38,16 +38,26 @@ def days_of(tls: Tls | None) -> Callable[[], int | None]:
 
 
 async def follow(tls: Tls) -> None:
-    """Read new certificates soon after they are there, and say each day that the own one ends soon."""
+    """Read new certificates soon after they are there, and say each day that the own one or its authority ends soon."""
     said_s = 0.0
     while True:
         refresh(tls)
         now_s = system.SystemClock().wall_ms() / 1000
-        days = tls.days_left(now_s)
-        if days < TLS_DAYS and now_s - said_s >= _DAY_S:
+        if tls.days_left(now_s) < TLS_DAYS and now_s - said_s >= _DAY_S:
             said_s = now_s
-            logger.warning("the certificate of this member ends in %s days: ipamctl tls renew", days)
+            _warn(tls, now_s)
         await asyncio.sleep(TLS_LOOK_S)
+
+
+def _warn(tls: Tls, now_s: float) -> None:
+    """A certificate never outlives its authority: where that ends soon, renewing the certificate gains nothing."""
+    days = tls.authority_days_left(now_s)
+    if days < TLS_DAYS:
+        logger.warning(
+            "the authority of the members' certificates ends in %s days: nothing signed by it counts then", days
+        )
+    else:
+        logger.warning("the certificate of this member ends in %s days: ipamctl tls renew", tls.days_left(now_s))
 
 
 def refresh(tls: Tls) -> None:
