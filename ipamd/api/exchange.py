@@ -88,6 +88,9 @@ class Route:
     query: type[Given] = NoQuery
     answer: Any = None
     status: int = 200
+    or_status: int | None = None
+    """Of what was so already."""
+
     codes: tuple[str, ...] = field(default=())
     most_bytes: int = MAX_BODY_BYTES
     also: str | None = None

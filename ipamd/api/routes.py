@@ -65,6 +65,7 @@ ROUTES: tuple[Route, ...] = (
         body=_P.PoolBody,
         answer=_P.PoolShown,
         status=201,
+        or_status=200,
         codes=("pool_exists", "pool_overlaps"),
     ),
     Route(
@@ -139,6 +140,7 @@ ROUTES: tuple[Route, ...] = (
         body=_R.ReservationBody,
         answer=_R.ReservationShown,
         status=201,
+        or_status=200,
         codes=("pool_not_found", *_FULL),
     ),
     Route(
@@ -379,6 +381,7 @@ ROUTES: tuple[Route, ...] = (
         body=_K.EnrolBody,
         answer=_K.MintedShown,
         status=201,
+        or_status=200,
         codes=("enrolled",),
         enrols=True,
     ),

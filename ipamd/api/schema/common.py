@@ -69,17 +69,6 @@ class Items(Shown, Generic[T]):
     next: str | None = None
 
 
-class Problem(Shown):
-    """An error (RFC 9457). `code` is one of the stable codes."""
-
-    type: str
-    title: str
-    status: int
-    detail: str
-    code: str
-    request_id: str
-
-
 class StrandedShown(Shown):
     """A holder that a changed pool would not serve again, or a deleted one frees."""
 
