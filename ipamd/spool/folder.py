@@ -10,7 +10,7 @@ import contextlib
 import fcntl
 import os
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -45,16 +45,15 @@ class Folder:
             _make(path)
             _make(self.refused)
             self._lock = _locked(path)
-            names, refused = _names(path), _names(self.refused)
-            for number in numbers_of(names, _DRAFT):  # of a process that ended before the call was kept
+            for number in numbers_of(_names(path), _DRAFT):  # of a process that ended before the call was kept
                 (path / name_of(number)).with_suffix(_DRAFT).unlink(missing_ok=True)
+            self.numbers = deque(numbers_of(_names(path)))
+            """Of the calls that wait, in order."""
+
+            self.refused_numbers = deque(numbers_of(_names(self.refused)))
+            """Of those that nobody takes."""
         except OSError as error:
             raise SpoolError(f"the spool {path} cannot be used: {_why(error)}") from error
-        self.numbers = deque(numbers_of(names))
-        """Of the calls that wait, in order."""
-
-        self.refused_numbers = deque(numbers_of(refused))
-        """Of those that nobody takes."""
 
         self._last = max([0, *self.numbers, *self.refused_numbers])
 
@@ -151,8 +150,11 @@ class Folder:
         return SpoolError(f"the call cannot be kept in the spool {self.path}: {_why(error)}")
 
 
-def _names(path: Path) -> list[str]:
-    return [entry.name for entry in path.iterdir()]
+def _names(path: Path) -> Iterator[str]:
+    """One by one: a hundred thousand at once would take more memory than all the rest of an agent may."""
+    with os.scandir(path) as entries:
+        for entry in entries:
+            yield entry.name
 
 
 def _make(path: Path) -> None:
