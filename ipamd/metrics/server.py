@@ -66,3 +66,14 @@ class ServerMetrics:
         ends_s = watched.certificate_ends_s()
         if ends_s is not None:
             yield Sample("ipamd_certificate_expiry_timestamp_seconds", ends_s)
+        yield from self._backups()
+
+    def _backups(self) -> Iterator[Sample]:
+        backups = self._services.backups
+        figures = None if backups is None else backups.figures
+        if figures is None:
+            return
+        now_s = self._services.clock.wall_ms() / 1000
+        yield Sample("ipamd_backup_last_timestamp_seconds", 0 if figures.age_s is None else now_s - figures.age_s)
+        yield Sample("ipamd_backup_size_bytes", figures.size_bytes)
+        yield Sample("ipamd_backups_failed_total", figures.failed)

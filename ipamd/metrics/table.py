@@ -227,6 +227,19 @@ _MEMBER: Final = (
         _GAUGE,
         "When this member's certificate ends; absent without TLS. Days left: (it - time()) / 86400.",
     ),
+    Metric(
+        Section.MEMBER,
+        "ipamd_backup_last_timestamp_seconds",
+        _GAUGE,
+        "When this member made its newest scheduled backup; 0: none yet; absent without backup-dir.",
+    ),
+    Metric(Section.MEMBER, "ipamd_backup_size_bytes", _GAUGE, "Size of that backup; absent without backup-dir."),
+    Metric(
+        Section.MEMBER,
+        "ipamd_backups_failed_total",
+        _COUNTER,
+        "Scheduled backups that this member could not make; absent without backup-dir.",
+    ),
 )
 
 _AGENT: Final = (

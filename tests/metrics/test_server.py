@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
+import time
+from dataclasses import replace
 
 import pytest
 
 from ipamd.core.figures import Histogram
 from ipamd.core.model import Role
 from ipamd.core.ports import Unavailable
-from ipamd.metrics import state
+from ipamd.metrics import ServerMetrics, Watched, state
 from ipamd.metrics.exposition import Sample, text_of
 from ipamd.metrics.state import StateMetrics
+from ipamd.service.backups import Backups, Schedule
+from ipamd.storage.backups import BackupFiles
+from ipamd.storage.database import FILE_NAME as DATABASE_FILE
 from tests.support.metrics import Scrape
 from tests.support.stack import SECRET, Stack, conf, running
 
@@ -153,6 +158,28 @@ async def test_no_more_pools_are_counted_than_there_is_room_for(stack):
     assert [line.labels["pool"] for line in seen.all("ipamd_pool_usable_addresses")] == [
         f"p{number:03}" for number in range(101)
     ]
+
+
+async def test_scheduled_backups_are_told_of(stack, tmp_path):
+    schedule = Schedule(tmp_path / "backups", 60.0, 2)
+    backups = Backups(
+        BackupFiles(tmp_path / DATABASE_FILE),
+        stack.services.reader,
+        stack.services.clock,
+        scratch=tmp_path / "scratch",
+        schedule=schedule,
+        cluster_id=lambda: "cluster-1",
+    )
+    services = replace(stack.services, backups=backups)
+    metrics = ServerMetrics(services, Watched(services.log, "0", is_halted=lambda: False, differs=lambda: False))
+    seen = Scrape(await metrics.exposed())
+    assert seen.value("ipamd_backup_last_timestamp_seconds") == seen.value("ipamd_backup_size_bytes") == 0
+    made = await backups.keep(schedule)
+    seen = Scrape(await metrics.exposed())
+    assert time.time() - 60 < seen.value("ipamd_backup_last_timestamp_seconds") <= time.time()
+    assert seen.value("ipamd_backup_size_bytes") == made.size_bytes > 0
+    assert seen.value("ipamd_backups_failed_total") == 0
+    assert not (await scrape(stack)).all("ipamd_backup_size_bytes")
 
 
 @pytest.mark.needs_promtool
