@@ -110,8 +110,8 @@ class Reporting(Background):
 
     async def report(self) -> None:
         """Look once at what is bound here, and report it. Raises Unavailable, ApiError."""
+        await self._wait_for_spooled()
         deadline_s = self._deadline_s()
-        await self._in_order(deadline_s)
         known = await self._reach.known(deadline_s)
         boot_id = self._settle_boot(known)
         if boot_id is None:
@@ -123,6 +123,14 @@ class Reporting(Background):
             raise Unavailable("this node's namespaces could not be looked at in time", "none") from None
         inventory = Inventory(known.node, boot_id, known.index, listed, self._spooled())
         self._tell(tuple(await self._reach.report(inventory, known.cluster_id, self._deadline_s())))
+
+    async def _wait_for_spooled(self) -> None:
+        """Until what is to be delivered before is delivered; meanwhile the node is there."""
+        try:
+            await self._in_order(self._deadline_s())
+        except Unavailable:
+            await self.heartbeat()
+            raise
 
     def _settle_boot(self, known: Known) -> str | None:
         """The boot to report from; None: not now.
