@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, IntEnum
+from functools import lru_cache
 
 from ipamd.core.model import Role
 from ipamd.errors import ApiError
@@ -74,6 +75,14 @@ class Caller:
 SOCKET_CALLER = Caller("socket", "socket", Role.ADMIN, local=True)
 OPEN_CALLER = Caller("anonymous", "anonymous", Role.ADMIN)
 NOBODY = Caller("nobody", "nobody", Role.ENROL)
+
+
+
+@lru_cache(maxsize=16)
+def caller_on(node: str) -> Caller:
+    """Who came over the node socket of a host: events tell which host that is."""
+    return replace(SOCKET_CALLER, by=f"{SOCKET_CALLER.by}:{node}")
+
 
 _FIXED = {Access.SOCKET: SOCKET_CALLER, Access.OPEN: OPEN_CALLER}
 

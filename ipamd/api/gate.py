@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 
-from ipamd.api.access import NOBODY, Access, Caller, ForNodes, Least, identify, why_not
+from ipamd.api.access import NOBODY, SOCKET_CALLER, Access, Caller, ForNodes, Least, caller_on, identify, why_not
 from ipamd.api.bodies import Bodies, announced_bytes
 from ipamd.api.body import MAX_BODY_BYTES, MAX_IMPORT_BYTES
 from ipamd.api.exchange import FEW, Exchange, Route
@@ -87,6 +87,8 @@ class Gate:
         if self._access is not Access.SOCKET:
             _refuse_foreign_pages(headers.get("Origin"), headers.get("Host"))
         caller = identify(self._access, authorization, self._services.tokens)
+        if caller is SOCKET_CALLER:
+            caller = caller_on(self._services.facts.whole_node)
         if caller is None:
             await self._limiter.stranger(_address(request))
             if least is Least.ANYBODY:

@@ -42,7 +42,6 @@ class EventKind(StrEnum):
     MEMBER_PROMOTED = "member_promoted"
     MEMBER_REMOVED = "member_removed"
     MEMBER_BOUND = "member_bound"
-    IMPORTED = "imported"
     RESTORED = "restored"
     POOL_CONFIRMED = "pool_confirmed"
     CONFLICT = "conflict"

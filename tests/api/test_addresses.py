@@ -55,8 +55,8 @@ async def test_the_reason_tells_how_long_and_what_people_noted(stack: Stack) -> 
         "has it held, without a container, until it is released, through pool p, pinned (rule 7)"
     )
     assert re.search(r"has it held, without a container, for (60|5\d) s more, through pool p$", reasons[1])
-    assert re.fullmatch(r"socket took it out of use for (60|5\d) s more", reasons[2])
-    assert reasons[3] == "socket took it out of use until it is lifted: seen twice"
+    assert re.fullmatch(r"socket:node-1 took it out of use for (60|5\d) s more", reasons[2])
+    assert reasons[3] == "socket:node-1 took it out of use until it is lifted: seen twice"
 
 
 async def test_the_history_is_newest_first_and_in_pages(stack: Stack) -> None:
@@ -77,7 +77,7 @@ async def test_the_history_is_newest_first_and_in_pages(stack: Stack) -> None:
 async def test_quarantine_takes_an_address_out_of_use_until_it_is_lifted(stack: Stack) -> None:
     await stack.pool(subnet="192.0.2.9/32")
     made = await stack.ask("POST", "/v1/addresses/192.0.2.9/quarantine", {"for_s": 3600, "note": "n"})
-    assert (made.status, made.json["by"], made.json["note"], made.json["address"]) == (200, "socket", "n", "192.0.2.9")
+    assert (made.status, made.json["by"], made.json["note"], made.json["address"]) == (200, "socket:node-1", "n", "192.0.2.9")
     assert made.json["until"] > made.json["since"]
     check_problem(await stack.ask("POST", "/v1/reservations", {"pool": "p", "pod_ref": "t/a"}), "pool_exhausted")
     assert (await stack.ask("DELETE", "/v1/addresses/192.0.2.9/quarantine")).status == 204

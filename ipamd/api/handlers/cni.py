@@ -9,7 +9,7 @@ from typing import Any
 
 from aiohttp import web
 
-from ipamd.api.access import SOCKET_CALLER, Caller, ForNodes, Least
+from ipamd.api.access import SOCKET_CALLER, Caller, ForNodes, Least, caller_on
 from ipamd.api.cni import Answer, Answered, Progress
 from ipamd.api.gate import Gate
 from ipamd.api.intake import deadline_after_s, read_body
@@ -203,7 +203,7 @@ def _read(services: Services, caller: Caller, verb: str, headers: Mapping[str, s
 async def deliver(services: Services, spooled: SpooledCall, deadline_s: float) -> None:
     """Carry out a call that this server has put aside. Raises Unavailable, Undeliverable."""
     headers = {**spooled.headers, "Ipamd-Spooled": "true"}
-    request = Request(SOCKET_CALLER.by, spooled.request_id, deadline_s)
+    request = Request(caller_on(services.facts.whole_node).by, spooled.request_id, deadline_s)
     try:
         call = _read(services, SOCKET_CALLER, "del", headers, spooled.body)
         if isinstance(call, DelCall):

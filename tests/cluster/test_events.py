@@ -1,0 +1,103 @@
+"""Who follows the events reads all of them once, in one order, whatever becomes of the servers meanwhile."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.followers import Consumer, all_pages, numbered
+from tests.cluster.load import Load
+from tests.support.cluster import Cluster, MemberServer, rounds
+from tests.support.lab import Lab
+
+ROUNDS = rounds(10, 2)
+LOADED_S = 1.0
+"""So long the load goes on between two kills."""
+
+
+def judge(cluster: Cluster, consumers: list[Consumer]) -> int:
+    """All consumers read what the pages of each member say. How many events that were."""
+    (first, *others) = [all_pages(member) for member in cluster]
+    numbered(first)
+    assert all(pages == first for pages in others)
+    for consumer in consumers:
+        seen = consumer.wait_for(first[-1]["index"])
+        assert seen == first
+    return len(first)
+
+
+@pytest.mark.timeout(120 + 25 * ROUNDS)
+def test_two_consumers_read_the_same_while_leaders_are_killed(tmp_path: Path) -> None:
+    with Cluster(tmp_path) as cluster:
+        n1, n2, n3 = cluster
+        load = Load(cluster, 1)
+        with Consumer(tmp_path, "one", (n1, n2, n3)) as one, Consumer(tmp_path, "two", (n2, n3, n1)) as two:
+            with load.running():
+                for _ in range(ROUNDS):
+                    time.sleep(LOADED_S)
+                    leader = cluster.leader()
+                    leader.kill()
+                    cluster.leader([member for member in cluster if member is not leader])
+                    time.sleep(LOADED_S)
+                    leader.start()
+            count = judge(cluster, [one, two])
+    print(f"{ROUNDS} leaders killed: two consumers read the same {count} events")  # noqa: T201 - figures
+    assert count > 50 * ROUNDS
+
+
+def test_a_consumer_whose_own_server_stops_in_peace_goes_on_at_once(tmp_path: Path) -> None:
+    with Cluster(tmp_path) as cluster:
+        own, other = cluster.followers()
+        cluster.pool()
+        assert other.add("c0", "t/0").code == 0
+        with Consumer(tmp_path, "one", (own, other)) as consumer:
+            consumer.wait_for(2)
+            began = time.monotonic()
+            assert own.stop() == 0
+            stopped_s = time.monotonic() - began
+            assert other.add("c1", "t/1").code == 0
+            seen = consumer.wait_for(3, timeout_s=5)
+    assert [event["index"] for event in seen] == [1, 2, 3]
+    assert stopped_s < 5
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """Three members in namespaces."""
+    with Lab(tmp_path_factory.mktemp("lab")) as built:
+        yield built
+
+
+def add_some(member: MemberServer, name: str, count: int) -> None:
+    for number in range(count):
+        assert member.add(f"{name}{number}", f"{name}/{number}").code == 0
+
+
+@pytest.mark.needs_root
+def test_consumers_of_members_that_are_cut_off_read_on_elsewhere_or_after_it(lab: Lab, tmp_path: Path) -> None:
+    leader = lab.leader()
+    cut, other = [member for member in lab if member is not leader]
+    lab.pool()
+    with (
+        Consumer(tmp_path, "stays", (cut,)) as stays,
+        Consumer(tmp_path, "leaves", (cut, other)) as leaves,
+        Consumer(tmp_path, "narrowed", (cut,), "--pool", "p") as narrowed,
+    ):
+        add_some(other, "before", 5)
+        for consumer in (stays, leaves, narrowed):
+            consumer.wait_for(6)
+        lab.network.isolate(cut.name)
+        add_some(other, "apart", 5)
+        assert [event["index"] for event in leaves.wait_for(11)] == list(range(1, 12))
+        assert len(stays.events) == len(narrowed.events) == 6
+        lab.revive()
+        lab.leader()
+        add_some(other, "after", 5)
+        last = all_pages(other)[-1]["index"]
+        for consumer in (stays, leaves, narrowed):
+            seen = consumer.wait_for(last)
+            numbered(seen)
+            assert seen == all_pages(cut)
