@@ -62,8 +62,8 @@ def _refuse_unmet(config: Config, others: list[str]) -> None:
 async def _refuse_another_cluster(config: Config, cluster_id: str, peers: HttpPeers, *, alone: bool) -> None:
     """Refuse to take data of its own into another cluster.
 
-    A member of several may start while the one to join does not answer: it was in already. One that is alone may have
-    nothing to do with it, and waits. Raises StartRefused.
+    A member of several may start while the one to join does not answer, or does not know its token any more: it was in
+    already. One that is alone may have nothing to do with it, and waits. Raises StartRefused, DataDirError.
     """
     if config.join is None:
         return
@@ -72,8 +72,12 @@ async def _refuse_another_cluster(config: Config, cluster_id: str, peers: HttpPe
         try:
             found = await peers.cluster_at(config.join, _token(config), ASK_S)
             break
-        except ApiError as error:
-            raise StartRefused(f"{config.join} does not say which cluster it is of: {error.detail}") from None
+        except (ApiError, DataDirError) as error:
+            why = error.detail if isinstance(error, ApiError) else str(error)
+            if not alone:
+                logger.warning("it is not compared with %s, which this member had joined: %s", config.join, why)
+                return
+            raise StartRefused(f"{config.join} does not say which cluster it is of: {why}") from None
         except Unavailable as error:
             if not alone:
                 return

@@ -49,6 +49,19 @@ def test_a_new_member_gets_everything_a_vote_and_may_lead(three: Cluster, pool: 
     assert three.leader() is not joined
 
 
+def test_a_member_starts_again_though_the_token_that_it_joined_with_has_ended(
+    three: Cluster, joined: MemberServer, tmp_path: Path
+) -> None:
+    joined.start()
+    _wait_for_vote(three, joined)
+    for spoil in (lambda: (tmp_path / "token").write_text("ipamd_expired"), (tmp_path / "token").unlink):
+        spoil()
+        joined.kill()
+        joined.start()
+        assert joined.log.count('"msg": "ready"') > 1
+    assert joined.log.count(f"it is not compared with {three['n1'].url}") == 2
+
+
 def test_a_removed_member_stops_and_says_so(three: Cluster, pool: str, joined: MemberServer) -> None:
     joined.start()
     _wait_for_vote(three, joined)
