@@ -53,6 +53,7 @@ class ServerMetrics:
         yield from own.calls(services.calls)
         yield from own.answers(services.answers)
         yield from own.refusals(services.refusals)
+        yield Sample("ipamd_event_streams", services.feed.following)
         yield from own.spool(services.spooling)
         yield from log(self._watched.log)
         yield from self._member()

@@ -125,6 +125,7 @@ _CALLS: Final = (
         "revoked or expired), forbidden (its role may not), too_many_requests (a limit was met).",
         ("code",),
     ),
+    Metric(Section.CALLS, "ipamd_event_streams", _GAUGE, "Clients that follow the events of this member now."),
     Metric(
         Section.CALLS,
         "ipamd_spool_length",

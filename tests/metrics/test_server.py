@@ -212,3 +212,14 @@ def test_labels_cannot_break_a_line():
     labels = ('a"b\\c\nd', "default", "ipv4")
     seen = Scrape(text_of([Sample("ipamd_pool_usable_addresses", 1, labels)]))
     assert [line.labels["pool"] for line in seen.lines] == ['a"b\\c\nd']
+
+
+async def test_who_follows_the_events_is_counted(stack):
+    following = await stack.over_socket.get("http://node/v1/events", headers={"Accept": "text/event-stream"})
+    assert (await scrape(stack)).value("ipamd_event_streams") == 1
+    following.close()
+    for _ in range(100):
+        if (await scrape(stack)).value("ipamd_event_streams") == 0:
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError("nobody follows any more, and is counted")

@@ -20,7 +20,7 @@ CONTRIB = ROOT / "contrib" / "prometheus"
 RULES = CONTRIB / "ipamd.rules.yml"
 RULES_TEST = CONTRIB / "ipamd.rules.test.yml"
 NAMED = re.compile(r"\bipamd_\w+")
-UNITS = ("_seconds", "_bytes", "_addresses", "_info", "_index", "_entries", "_total", "_commands", "_calls", "_length")
+UNITS = ("_seconds", "_bytes", "_addresses", "_info", "_index", "_entries", "_total", "_commands", "_calls")
 
 
 def rules() -> list[dict[str, Any]]:
