@@ -10,7 +10,7 @@ from ipamd import __version__
 
 COMMANDS = {
     "agent": "ipamd.programs.agent",
-    "doctor": "ipamd.programs.offline",
+    "doctor": "ipamd.programs.doctor",
     "migrate": "ipamd.programs.offline",
     "restore": "ipamd.programs.restore",
     "serve": "ipamd.programs.serve",

@@ -21,6 +21,14 @@ class JournalFacts(NamedTuple):
     terms: dict[int, int]
     """Term by index."""
 
+    is_whole: bool
+    """Whether the entries can be read from the first to the last: a torn end is none of them."""
+
+    @property
+    def vote_is_lost(self) -> bool:
+        """Whether this member's term and vote are not there, or older than its journal."""
+        return self.last > 0 and self.terms[self.last] > (0 if self.ballot is None else self.ballot.term)
+
     def term_at(self, index: int) -> int | None:
         """The term of an entry; None: the journal has no such entry."""
         return self.terms.get(index)
@@ -30,6 +38,7 @@ def read_facts(directory: Path, files: Files) -> JournalFacts:
     """The facts of the journal in a directory. Raises OSError."""
     found = survey(directory, files)
     findings = [finding for scanned in found for finding in scanned.findings]
+    is_whole = not any(finding.fatal for finding in findings)
     ballot = None
     try:
         ballot = read_ballot(directory, files)
@@ -41,7 +50,7 @@ def read_facts(directory: Path, files: Files) -> JournalFacts:
         term = "none" if ballot is None else ballot.term
         sentence = f"the journal in {directory} reaches term {terms.get(last, 0)}, but this member's own term is {term}"
         findings += [Finding(sentence, fatal=True)] if terms.get(last, 0) else []
-    return JournalFacts(min(terms, default=1), last, ballot, tuple(findings), terms)
+    return JournalFacts(min(terms, default=1), last, ballot, tuple(findings), terms, is_whole)
 
 
 def _terms(found: list[Scanned]) -> dict[int, int]:

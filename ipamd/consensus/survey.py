@@ -47,10 +47,9 @@ class Scanned:
     findings: list[Finding] = field(default_factory=list)
 
 
-def survey(directory: Path, files: Files) -> list[Scanned]:
-    """The segments of a journal, oldest first. Raises OSError."""
-    names = [name for name in files.names(directory) if name.endswith(SUFFIX)]
-    found = [_scan_file(directory / name, files) for name in names]
+def survey(directory: Path, files: Files, skip: int = 0) -> list[Scanned]:
+    """The segments of a journal, oldest first, but for the `skip` oldest. Raises OSError."""
+    found = [_scan_file(path, files) for path in segment_paths(directory, files)[skip:]]
     for older, newer in pairwise(found):
         _judge_older(older)
         first, last = newer.contents.first, older.contents.last
@@ -58,6 +57,31 @@ def survey(directory: Path, files: Files) -> list[Scanned]:
             sentence = f"{newer.path} begins at index {first}, but {older.path} ends at {last}"
             newer.findings.append(Finding(sentence, fatal=True))
     return found
+
+
+def segment_paths(directory: Path, files: Files) -> list[Path]:
+    """The files of a journal, oldest first. Raises OSError."""
+    return [directory / name for name in files.names(directory) if name.endswith(SUFFIX)]
+
+
+def final_index(path: Path, files: Files) -> int | None:
+    """The index of the whole record that a file ends with, whatever is before it. None: it ends otherwise."""
+    data = read_whole(path, files)
+    at, final = -1, None
+    while (found := _later_record(data, at + 1)) is not None:
+        at, final = found
+    if final is None or data[at + final.size_bytes :].strip(b"\0"):
+        return None
+    return final.index
+
+
+def read_whole(path: Path, files: Files) -> bytes:
+    """What a file holds. Raises OSError."""
+    file = files.open(path, writable=False)
+    try:
+        return file.pread(file.size(), 0)
+    finally:
+        file.close()
 
 
 def _judge_older(older: Scanned) -> None:
@@ -72,11 +96,7 @@ def _scan_file(path: Path, files: Files) -> Scanned:
         first = int(path.name.removesuffix(SUFFIX))
     except ValueError:
         return Scanned(path, Contents(0), findings=[Finding(f"{path} is not a name of the journal", fatal=True)])
-    file = files.open(path, writable=False)
-    try:
-        data = file.pread(file.size(), 0)
-    finally:
-        file.close()
+    data = read_whole(path, files)
     return scan(path, first, data.rstrip(b"\0"), data)
 
 

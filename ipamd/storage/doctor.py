@@ -5,6 +5,7 @@ Each check is independent; what one cannot read is a finding and the others go o
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -18,11 +19,23 @@ from ipamd.core.model import Range
 from ipamd.storage import statements as st
 from ipamd.storage.compiled import sql
 from ipamd.storage.database import FILE_NAME, FORMAT, connect, file_format
-from ipamd.storage.errors import StorageError
+from ipamd.storage.digest import machine_digest
+from ipamd.storage.errors import SENSELESS, NewerFormat, StorageError
 from ipamd.storage.pool_rows import read_pool
 from ipamd.storage.records import SqliteRecords
 from ipamd.storage.spans import computed_spans, read_spans
 from ipamd.storage.tables import pools
+
+FILE: Final = "file"
+INDEXES: Final = "indexes"
+FREE_SPACE: Final = "free space"
+JOURNAL: Final = "journal"
+FORMATS: Final = "format"
+"""Where findings are, as far as it matters to whoever repairs them."""
+
+_MOST: Final = 200
+_OF_INDEXES: Final = re.compile(r"missing from index|wrong # of entries in index")
+"""What SQLite says of an index that is not that of its table: the table is right, and the index follows from it."""
 
 _POOL_IDS: Final = sql(pools.select().with_only_columns(pools.c.id).order_by(pools.c.name))
 
@@ -46,13 +59,15 @@ def examine(data_dir: Path, journal: JournalFacts | None = None) -> list[Finding
     """All findings in a data directory; none where all is well. `journal` None: it is not compared."""
     path = data_dir / FILE_NAME
     if not path.exists():
-        return [Finding(str(path), "there is no state database")]
+        return [Finding(FILE, f"{path} is missing")]
     try:
         found = file_format(path)
+    except NewerFormat as error:
+        return [Finding(FORMATS, str(error))]
     except StorageError as error:
-        return [Finding(str(path), str(error))]
+        return [Finding(FILE, str(error))]
     if found != FORMAT:
-        return [Finding(str(path), f"the database has format {found}; ipamd migrate brings it to {FORMAT}")]
+        return [Finding(FORMATS, f"the database has format {found}; ipamd migrate brings it to {FORMAT}")]
     # The second one is read-only in effect alone: SQLite leaves CHECKs out on a file that it may not write. As long
     # as the first is open, its close does not fold the write-ahead log in.
     with closing(connect(path, mode="ro")) as keeper, closing(connect(path, wal=False)) as connection:
@@ -72,15 +87,25 @@ def position(data_dir: Path) -> tuple[int, int] | None:
     return None if row is None else (row[1], row[2])
 
 
+def digest_of(data_dir: Path) -> str | None:
+    """The digest of the state: equal to that of every member that has applied the same entries. None: not readable."""
+    try:
+        with closing(connect(data_dir / FILE_NAME, mode="ro")) as connection:
+            return machine_digest(connection)
+    except (sqlite3.DatabaseError, *SENSELESS):
+        return None
+
+
 def _examine(connection: sqlite3.Connection, journal: JournalFacts | None) -> Iterator[Finding]:
     checks: list[tuple[str, Callable[[sqlite3.Connection], Iterator[str]]]] = [
-        ("file", _file_is_sound),
+        (FILE, _file_is_sound),
+        (INDEXES, _indexes_are_right),
         ("references", _references_hold),
         ("laws", _laws_hold),
-        ("free space", _free_space_is_right),
+        (FREE_SPACE, _free_space_is_right),
     ]
     if journal is not None:
-        checks.append(("journal", lambda connection: _journal_fits(connection, journal)))
+        checks.append((JOURNAL, lambda connection: _journal_fits(connection, journal)))
     for where, check in checks:
         try:
             yield from (Finding(where, sentence) for sentence in check(connection))
@@ -90,8 +115,14 @@ def _examine(connection: sqlite3.Connection, journal: JournalFacts | None) -> It
 
 
 def _file_is_sound(connection: sqlite3.Connection) -> Iterator[str]:
-    for (sentence,) in connection.execute("PRAGMA integrity_check(20)"):
-        if sentence != "ok":
+    for (sentence,) in connection.execute(f"PRAGMA integrity_check({_MOST})"):
+        if sentence != "ok" and not _OF_INDEXES.search(sentence):
+            yield str(sentence)
+
+
+def _indexes_are_right(connection: sqlite3.Connection) -> Iterator[str]:
+    for (sentence,) in connection.execute(f"PRAGMA integrity_check({_MOST})"):
+        if _OF_INDEXES.search(sentence):
             yield str(sentence)
 
 
