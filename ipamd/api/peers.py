@@ -59,6 +59,7 @@ class _GlimpseSaid(msgspec.Struct):
     certificate_days: int | None
     digests: dict[int, str]
     version: str = ""
+    wall_ms: int | None = None
 
 
 class _MemberSaid(msgspec.Struct):

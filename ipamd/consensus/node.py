@@ -121,6 +121,10 @@ class RaftNode:
         """Up to where a member has the leader's journal, as far as it said; None: this one does not lead."""
         return self._replica.match_index(name)
 
+    def judge_wall(self, *, is_right: bool) -> None:
+        """Whether a majority of the members has the same wall clock as this one."""
+        self._replica.log_clock.judge_wall(is_right=is_right)
+
     @property
     def figures(self) -> Figures:
         """Counters for metrics."""

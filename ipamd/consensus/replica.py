@@ -71,7 +71,7 @@ class Replica:
         self._clock = clock
         self._limits = limits
         self._retryable = retryable
-        self._log_clock = LogClock(clock)
+        self.log_clock = LogClock(clock)
         self._waiting = Waiting(self.intake, self.figures, clock)
         self._leading_term: int | None = None
         self._abandoned = False
@@ -104,7 +104,7 @@ class Replica:
     def status(self) -> LogStatus:
         """What this member knows, as of its last step; the log clock as of now. Any thread may ask."""
         status = self._status
-        return status._replace(log_ms=self._log_clock.log_ms()) if self.trouble is None else status
+        return status._replace(log_ms=self.log_clock.log_ms()) if self.trouble is None else status
 
     @property
     def members(self) -> tuple[Member, ...]:
@@ -312,7 +312,7 @@ class Replica:
         self.figures.entries += 1
         self.figures.items += len(items)
         self.figures.batch_items.note(len(items))
-        data = encode_entry(self._log_clock.stamp(), items)
+        data = encode_entry(self.log_clock.stamp(), items)
         index, term = self._engine.append(data, changes_members=changes_members)
         self._appended, self._appended_s = index, self._clock.monotonic_s()
         return index, term
@@ -369,7 +369,7 @@ class Replica:
         elif self._leading_term != engine.term:
             self._leading_term = engine.term
             self.figures.elections += 1
-            self._log_clock.lead(self._machine.log_ms, self._machine.wall_ms)
+            self.log_clock.lead(self._machine.log_ms, self._machine.wall_ms)
         seen = (engine.leader, engine.leads, engine.term, engine.applied, engine.committed)
         if seen != self._status[: len(seen)]:
             self._status = self._new_status()

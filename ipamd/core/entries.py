@@ -18,6 +18,9 @@ OP_BYTES = 16
 MAX_ENTRY_BYTES = 512 * 1024
 """An entry is never larger: what is larger is staged by several."""
 
+MOST_APART_MS = 60_000
+"""A wall clock that differs by more from those of the majority is wrong, and does not count."""
+
 KEEP_INTERNAL_MS = 600_000
 """How long an outcome stays under an internal op id: 10 minutes of log time."""
 

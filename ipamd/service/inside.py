@@ -24,6 +24,11 @@ def _no_days() -> int | None:
     return None
 
 
+def _no_clock() -> int | None:
+    """It does not say what time it is."""
+    return None
+
+
 def _nobody_counts(_node: str) -> None:
     """Nobody watches the nodes."""
 
@@ -49,6 +54,7 @@ class Inside:
     version: str = ""
     """Of this program."""
 
+    wall_ms: Callable[[], int | None] = _no_clock
     insecure: bool = False
     """Members have no certificates; they are believed on loopback."""
 
@@ -66,6 +72,7 @@ class Inside:
             self.certificate_days(),
             self.digests(),
             self.version,
+            self.wall_ms(),
         )
 
     def knows(self, name: str) -> bool:

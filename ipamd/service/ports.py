@@ -124,6 +124,9 @@ class Glimpse(NamedTuple):
     version: str = ""
     """Of its program; empty: it does not say."""
 
+    wall_ms: int | None = None
+    """Its wall clock; None: it does not say."""
+
 
 class Peers(Protocol):
     """The other members, as they are reached by this one. A member is addressed as the state has it."""

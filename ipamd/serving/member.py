@@ -77,6 +77,7 @@ def inside_of(own: Own, node: RaftNode, heartbeats: Heartbeats) -> Inside | None
         certificate_days=days_of(own.tls),
         heard=heartbeats.note,
         version=__version__,
+        wall_ms=system.SystemClock().wall_ms,
         insecure=own.tls is None,
     )
 

@@ -9,6 +9,7 @@ from ipamd import system
 from ipamd.api.handlers.cni import deliver
 from ipamd.consensus.node import RaftNode
 from ipamd.service import Services
+from ipamd.service.clocks import ClockWatch
 from ipamd.service.comparing import Comparing
 from ipamd.service.heartbeats import Heartbeats
 from ipamd.service.ownnode import OwnNode
@@ -72,6 +73,9 @@ async def serve_use_cases(own: Own, node: RaftNode, ends: Ends, stack: AsyncExit
         )
         stack.push_async_callback(comparing.stop)
         comparing.start()
+        clocks = ClockWatch(inside, own.peers, clock, lambda is_right: node.judge_wall(is_right=is_right))
+        stack.push_async_callback(clocks.stop)
+        clocks.start()
     services = replace(services, backups=backups_of(own, services))
     return watched(own, node, services, routed=routed, comparing=comparing, stack=stack)
 
