@@ -21,7 +21,6 @@ from ipamd.programs.serve import REFUSALS
 from ipamd.storage.database import FILE_NAME as DATABASE_FILE
 from ipamd.storage.doctor import digest_of
 
-
 _ELSEWHERE: Final = f"{WAY_OUT}, or make a new cluster of a backup: ipamd restore"
 
 
