@@ -130,9 +130,48 @@ async def test_scrapes_share_a_reading(stack, monkeypatch):
         return overview(snapshot)
 
     monkeypatch.setattr(state, "_overview", counted)
+    monkeypatch.setattr(state, "FRESH_S", 600.0)
     scrapes = await asyncio.gather(*(scrape(stack) for _ in range(20)))
+    assert (await scrape(stack)).value("ipamd_pools") == 1
     assert readings == 1
     assert {seen.value("ipamd_pools") for seen in scrapes} == {1}
+
+
+class Later:
+    """The clock of the machine, put forward by a test."""
+
+    def __init__(self):
+        self.by_s = 0.0
+
+    def monotonic_s(self):
+        return time.monotonic() + self.by_s
+
+    def wall_ms(self):
+        return int((time.time() + self.by_s) * 1000)
+
+
+@pytest.mark.parametrize(("took_s", "kept_s"), [(0.0, 5.0), (2.0, 40.0)])
+async def test_a_reading_is_kept_the_longer_the_longer_it_took(stack, monkeypatch, took_s, kept_s):
+    clock, readings = Later(), []
+    overview = state._overview
+
+    def slow(snapshot):
+        readings.append(clock.monotonic_s())
+        clock.by_s += took_s
+        return overview(snapshot)
+
+    monkeypatch.setattr(state, "_overview", slow)
+    metrics = StateMetrics(stack.services.reader, clock)
+    seen = Scrape(await metrics.text())
+    assert took_s <= seen.value("ipamd_state_read_seconds") < took_s + 10
+    ended_s = clock.monotonic_s()
+    clock.by_s += kept_s / 2
+    assert await metrics.text() == await metrics.text()
+    assert len(readings) == 1
+    clock.by_s += metrics._fresh_until_s - ended_s  # more than it was kept, however slow this machine is
+    assert metrics._fresh_until_s - ended_s >= kept_s - 0.5
+    await metrics.text()
+    assert len(readings) == 2
 
 
 async def test_what_cannot_be_read_leaves_the_last_reading_and_everything_else(stack, monkeypatch):
