@@ -1,6 +1,7 @@
 # Everything a contributor runs. Two commands set up a fresh machine: `git clone ...` and any of these targets.
 # PYTHON: the interpreter that makes the virtual environment (3.11 or newer).
 # N, SEED: how many clusters `make sim` simulates, and the seed of the first (by default another one each time).
+# EXAMPLES: how many requests `make fuzz-api` makes up for each operation of the API.
 # SOAK_MINUTES, SEED: how long `make soak` lasts at least, and the seed of its choices.
 # ROUNDS: how much of the long tests to run; 1 is the full count, `make test` runs a tenth of it.
 
@@ -8,6 +9,7 @@ PYTHON ?= python3
 VENV ?= .venv
 ROUNDS ?= 0.1
 N ?= 200
+EXAMPLES ?= 5000
 SOAK_MINUTES ?= 60
 BIN := $(VENV)/bin
 
@@ -59,6 +61,9 @@ lock: $(VENV)/lock/bin/pip-compile
 
 LOCKING := --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url --no-emit-find-links \
 	--no-emit-trusted-host
+
+fuzz-api: $(VENV)/.dev
+	FUZZ_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -q -s tests/fuzz
 
 clean:
 	rm -rf $(VENV) build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
