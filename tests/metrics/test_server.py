@@ -174,7 +174,7 @@ async def test_a_reading_is_kept_the_longer_the_longer_it_took(stack, monkeypatc
     assert len(readings) == 2
 
 
-async def test_what_cannot_be_read_leaves_the_last_reading_and_everything_else(stack, monkeypatch):
+async def test_what_cannot_be_read_leaves_the_last_reading_and_everything_else(stack, monkeypatch, caplog):
     monkeypatch.setattr(state, "FRESH_S", 0.0)
     monkeypatch.setattr(state, "SPARED", 0)
     await stack.pool("p")
@@ -186,6 +186,9 @@ async def test_what_cannot_be_read_leaves_the_last_reading_and_everything_else(s
     monkeypatch.setattr(stack.services.reader, "peek", no_time)
     seen = await scrape(stack)
     assert (seen.value("ipamd_pools"), seen.value("ipamd_raft_has_leader")) == (1, 1)
+    assert [one.getMessage() for one in caplog.records if one.levelname == "WARNING"] == [
+        "the state could not be read for its metrics: the time for this request ran out before it could be read"
+    ]
 
 
 async def test_no_more_pools_are_counted_than_there_is_room_for(stack):
