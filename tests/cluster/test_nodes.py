@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 
 from tests.support.agent import BOOT_ID
-from tests.support.cluster import Away, Cluster, Got, MemberServer, ask_socket
+from tests.support.cluster import Away, Cluster, Got, MemberServer, ask_socket, rounds
 from tests.support.server import Server
 from tests.support.wire import cni_conf, cni_headers
 
 SWIFT = ("--report-every-s", "1", "--heartbeat-every-s", "1", "--evidence-grace-s", "2", "--cooldown-s", "0")
+LOST_S = 5
 FREED_S = 12.0
 QUIET_S = 6.0
 """Long enough for two reports and the grace between them, if they were to free something."""
@@ -217,9 +218,9 @@ def test_two_hosts_with_one_name_are_found_out(node: Node) -> None:
 
 @pytest.fixture(scope="module")
 def swift(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """Three servers that count a node as lost after five seconds."""
+    """Three servers that count a node as lost after LOST_S."""
     directory = tmp_path_factory.mktemp("nodes")
-    with Cluster(directory, 3, *SWIFT, "--node-lost-s", "5") as cluster:
+    with Cluster(directory, 3, *SWIFT, "--node-lost-s", str(LOST_S)) as cluster:
         for name, reclaim in (("kept", "never"), ("given-back", "after:60")):
             number = next(_numbers)
             body = {"name": name, "subnet": f"10.{number}.0.0/24", "reclaim": reclaim}
@@ -234,13 +235,19 @@ def state_of(server: MemberServer, name: str) -> str:
         return "away"
 
 
-def test_servers_that_were_all_stopped_lose_nobody(swift: Cluster) -> None:
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("way", ["paused", "killed"])
+def test_servers_that_were_all_stopped_lose_nobody(swift: Cluster, way: str) -> None:
+    """For longer than a node may be silent; at ROUNDS=1 for so long that a lost one would have been reclaimed too."""
+    swift.revive()
+    of_this_host = {"Ipamd-Boot-Id": BOOT_ID}  # what a server that starts anew reports from
     for member in swift:
-        assert member.add(f"c-{member.name}", f"t/all-{member.name}", pool="given-back").code == 0
+        got = member.add(f"c-{member.name}-{way}", f"t/all-{member.name}", pool="given-back", **of_this_host)
+        assert got.code == 0
     wait_for(lambda: {state_of(swift.any(), one.name) for one in swift} == {"alive"})
     for member in swift:
-        member.pause()
-    time.sleep(8)
+        (member.pause if way == "paused" else member.kill)()
+    time.sleep(rounds(LOST_S + 60, LOST_S + 3))
     swift.revive()
     swift.leader()
     time.sleep(4)
