@@ -10,6 +10,7 @@ import msgspec
 
 import ipamd
 from ipamd.api.access import Least
+from ipamd.api.endpoint import MAX_KEY
 from ipamd.api.exchange import Route, Text
 from ipamd.api.problems import PROBLEM
 from ipamd.api.schema.problem import Problem
@@ -96,7 +97,7 @@ def _query_parameters(row: Route, components: dict[str, Any]) -> list[dict[str, 
 def _header_parameters(row: Route) -> list[dict[str, Any]]:
     if not row.writes:
         return []
-    own = {"type": "string", "minLength": 1, "maxLength": 128}
+    own = {"type": "string", "minLength": 1, "maxLength": MAX_KEY, "pattern": "^[ -~]+$"}
     return [{"name": "Idempotency-Key", "in": "header", "required": False, "schema": own}]
 
 
