@@ -334,6 +334,14 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         "POST",
+        "/v1/cluster/verify",
+        cluster.verify,
+        "Compare the members' states, as they are now",
+        _OPERATOR,
+        answer=_C.ClusterShown,
+    ),
+    Route(
+        "POST",
         "/v1/cluster/leader",
         cluster.transfer,
         "Have another member lead",

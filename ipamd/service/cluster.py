@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ipamd.core.commands import AddMember, Command, RemoveMember
+from ipamd.core.commands import AddMember, Command, RemoveMember, TakeDigest
 from ipamd.core.model import Member
 from ipamd.core.outcomes import Done
 from ipamd.core.ports import Log, LogStatus, Snapshot, Unavailable
@@ -100,6 +100,20 @@ class Cluster:
         if to is None or to != before:
             await self._hand_over(known, before, to, request)
         return await self.get(request)
+
+    async def verify(self, request: Request) -> At[ShownCluster]:
+        """The cluster as all members' states are behind one entry: each answer has a digest at its index.
+
+        Who is away, or does not come so far while the request has time, has none. Raises Unavailable.
+        """
+        done = await self._proposer.carry_out(TakeDigest(request.origin), request, Done)
+        known = (await self._reader.read(_known, request)).value
+        while True:
+            members = await asyncio.gather(*(self._shown(member) for member in known.members))
+            late = [one for one in members if one.glimpse is not None and done.index not in one.glimpse.digests]
+            if not late or self._left_s(request) < _AGAIN_S + _LOOK_WITHIN_S + _MARGIN_S:
+                return At(done.index, ShownCluster(known.cluster_id, members, self._log.status()))
+            await asyncio.sleep(_AGAIN_S)
 
     async def unready(self, space: str | None) -> str | None:
         """Why this process cannot serve (or no ADD in a space could be proposed); None: it can."""

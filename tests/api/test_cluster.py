@@ -19,6 +19,12 @@ async def test_a_cluster_of_one_is_shown_whole(stack: Stack) -> None:
     assert (member["certificate_days"], member["digest"]) == (None, None)
 
 
+async def test_a_cluster_of_one_has_nobody_to_compare_its_state_with(stack: Stack) -> None:
+    got = await stack.ask("POST", "/v1/cluster/verify")
+    assert got.status == 200
+    assert [(one["name"], one["digest"]) for one in got.json["members"]] == [("n1", None)]
+
+
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+from ipamd import __version__
+from ipamd.core.levels import LEVEL
 from tests.support.cluster import Cluster
 
 
@@ -28,3 +31,25 @@ def test_a_member_whose_state_was_changed_behind_its_back_stops(tmp_path: Path) 
         assert others[0].add("cx", "t/x").code == 0
         assert all(member.is_running for member in others)
         assert f"{victim.name}" in others[0].log + others[1].log
+
+
+def test_states_are_compared_when_an_operator_asks(tmp_path: Path) -> None:
+    """The turn by itself would come in a minute: what is shown is of now."""
+    with Cluster(tmp_path, 3) as cluster:
+        cluster.pool()
+        assert cluster["n1"].add("c1", "t/1").code == 0
+        done = cluster.ctl("-o", "json", "cluster", "status", "--verify")
+        assert (done.returncode, done.stderr) == (0, "")
+        members = json.loads(done.stdout)["members"]
+        assert len({(member["digest_index"], member["digest"]) for member in members}) == 1
+        assert members[0]["digest"] is not None
+        assert {(member["level"], member["version"]) for member in members} == {(LEVEL, __version__)}
+        victim = cluster.followers()[0]
+        assert victim.stop() == 0
+        with closing(sqlite3.connect(victim.data_dir / "state.db")) as planted:
+            planted.execute("UPDATE reservations SET note = 'tampered'")
+            planted.commit()
+        victim.start()
+        done = cluster.ctl("cluster", "status", "--verify", server=cluster.leader().name)
+        assert done.returncode == 5
+        assert f"the state of {victim.name} was not compared" in done.stderr or "differ: " in done.stderr

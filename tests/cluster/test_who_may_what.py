@@ -80,6 +80,7 @@ TABLE: dict[str, frozenset[str]] = {
     "GET /v1/cluster": READER | OF_ANY_NODE,
     "POST /v1/cluster/members": ADMIN,
     "DELETE /v1/cluster/members/{name}": ADMIN,
+    "POST /v1/cluster/verify": OPERATOR,
     "POST /v1/cluster/leader": ADMIN,
     "GET /v1/settings": READER,
     "PUT /v1/settings": ADMIN,

@@ -219,6 +219,20 @@ def test_states_that_differ_are_said(ask, peer):
     assert ask("cluster", "status").exit_code == 0
 
 
+def test_states_are_compared_on_demand(ask, peer):
+    alike = [DIFFERENT[0], {**DIFFERENT[1], "digest": "aa"}]
+    for members, code, said in (
+        (alike, 0, ""),
+        (DIFFERENT, 5, "the states at log index 7 differ: n1 against n2"),
+        ([DIFFERENT[0], {**DIFFERENT[1], "digest_index": None, "digest": None}], 5, "the state of n2 was not compared"),
+        ([MEMBER], 0, ""),
+    ):
+        peer.on("POST", "/v1/cluster/verify", {**CLUSTER, "members": members})
+        done = ask("cluster", "status", "--verify")
+        assert (done.exit_code, said in done.stderr) == (code, True)
+        assert bool(done.stderr) is bool(said)
+
+
 def test_a_certificate_that_ends_soon_is_said(ask, peer):
     for days, said in ((29, True), (30, False)):
         peer.on("GET", "/v1/cluster", {**CLUSTER, "members": [{**MEMBER, "certificate_days": days}]})

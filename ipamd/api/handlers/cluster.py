@@ -32,6 +32,13 @@ async def remove(exchange: Exchange[None, Any]) -> Reply:
     return Reply(done.index, show_cluster(done.value, cluster.member))
 
 
+async def verify(exchange: Exchange[None, Any]) -> Reply:
+    """The cluster, each member with the digest of its state at the answer's index."""
+    cluster = exchange.services.cluster
+    done = await cluster.verify(exchange.request)
+    return Reply(done.index, show_cluster(done.value, cluster.member, done.index))
+
+
 async def transfer(exchange: Exchange[LeaderBody, Any]) -> Reply:
     """Have another member lead."""
     cluster = exchange.services.cluster

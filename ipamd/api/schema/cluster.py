@@ -81,8 +81,8 @@ class ClusterShown(Shown):
     members: tuple[MemberShown, ...]
 
 
-def show_cluster(shown: ShownCluster, self_name: str) -> ClusterShown:
-    """The cluster, with what its members say of themselves."""
+def show_cluster(shown: ShownCluster, self_name: str, digest_index: int | None = None) -> ClusterShown:
+    """The cluster, with what its members say of themselves; with the digests at an index, or each one's newest."""
     status = shown.status
     return ClusterShown(
         cluster_id=shown.cluster_id,
@@ -90,14 +90,15 @@ def show_cluster(shown: ShownCluster, self_name: str) -> ClusterShown:
         leader=status.leader,
         term=status.term,
         index=status.applied,
-        members=tuple(_show(one, shown, is_self=one.member.name == self_name) for one in shown.members),
+        members=tuple(_show(one, shown, digest_index, is_self=one.member.name == self_name) for one in shown.members),
     )
 
 
-def _show(one: ShownMember, shown: ShownCluster, *, is_self: bool) -> MemberShown:
+def _show(one: ShownMember, shown: ShownCluster, wanted: int | None, *, is_self: bool) -> MemberShown:
     member, glimpse = one
     index = glimpse.applied if glimpse is not None else shown.status.applied if is_self else None
-    digest_index = max(glimpse.digests, default=None) if glimpse is not None else None
+    digests = {} if glimpse is None else glimpse.digests
+    digest_index = max((at for at in digests if wanted in (None, at)), default=None)
     return MemberShown(
         name=member.name,
         member_id=member.member_id,
@@ -111,7 +112,7 @@ def _show(one: ShownMember, shown: ShownCluster, *, is_self: bool) -> MemberShow
         lag=None if index is None else max(0, shown.committed - index),
         certificate_days=None if glimpse is None else glimpse.certificate_days,
         digest_index=digest_index,
-        digest=None if glimpse is None or digest_index is None else glimpse.digests[digest_index],
+        digest=None if digest_index is None else digests[digest_index],
     )
 
 
