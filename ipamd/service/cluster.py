@@ -22,6 +22,9 @@ _READY_WITHIN_S = 1.0
 _LOOK_WITHIN_S = 1.0
 """How long a member may take to say how it is; who takes longer counts as away."""
 
+MOST_NAMED = 100
+"""So many pools that wait to be confirmed are named."""
+
 _AGAIN_S = 0.2
 _MARGIN_S = 0.05
 
@@ -39,6 +42,11 @@ class ShownCluster(NamedTuple):
     cluster_id: str | None
     members: Sequence[ShownMember]
     status: LogStatus
+    epoch: int = 0
+    """How often the state was restored from a backup."""
+
+    unconfirmed: tuple[str, ...] = ()
+    """The first of the pools that wait since for an operator to confirm them."""
 
     @property
     def committed(self) -> int:
@@ -50,6 +58,8 @@ class ShownCluster(NamedTuple):
 class _Known(NamedTuple):
     cluster_id: str | None
     members: Sequence[Member]
+    epoch: int = 0
+    unconfirmed: tuple[str, ...] = ()
 
 
 class Cluster:
@@ -78,7 +88,7 @@ class Cluster:
         """The cluster, each member asked how it is. Raises Unavailable."""
         found = await self._reader.read(_known, request)
         members = await asyncio.gather(*(self._shown(member) for member in found.value.members))
-        return At(found.index, ShownCluster(found.value.cluster_id, members, self._log.status()))
+        return At(found.index, ShownCluster(found.value.cluster_id, members, self._log.status(), *found.value[2:]))
 
     async def add(self, member: Member, request: Request) -> At[ShownCluster]:
         """Take a member in; it gets a vote once it is level with the leader. Raises ApiError, Unavailable."""
@@ -147,7 +157,7 @@ class Cluster:
         known = self._reader.glance(_known).value if self._log.status().applied >= done.index else None
         found = known or (await self._reader.read(_known, request)).value
         members = [ShownMember(member, None) for member in found.members]
-        return At(done.index, ShownCluster(found.cluster_id, members, self._log.status()))
+        return At(done.index, ShownCluster(found.cluster_id, members, self._log.status(), *found[2:]))
 
     def _refuse_unreachable(self, own: _Known, member: Member) -> None:
         """Raises ApiError where members could not talk to each other."""
@@ -194,7 +204,11 @@ class Cluster:
 
 
 def _known(snapshot: Snapshot) -> _Known:
-    return _Known(snapshot.cluster_id(), snapshot.members())
+    cluster = snapshot.cluster()
+    unconfirmed = tuple(pool.name for pool in snapshot.unconfirmed()) if snapshot.restored() else ()
+    return _Known(
+        snapshot.cluster_id(), snapshot.members(), 0 if cluster is None else cluster.epoch, unconfirmed[:MOST_NAMED]
+    )
 
 
 def _is_loopback(endpoint: str) -> bool:

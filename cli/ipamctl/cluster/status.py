@@ -15,6 +15,9 @@ from ipamctl.session import Session, Verb
 _VERIFY_S = 60.0
 """A large state takes long to read."""
 
+_NAMED = 5
+"""So many pools that wait for an operator are told of."""
+
 _DAYS = 30
 """From here on a certificate should be renewed."""
 
@@ -34,6 +37,8 @@ def status(context: click.Context, /, *, verifies: bool) -> None:
         days = member.get("certificate_days")
         if days is not None and days < _DAYS:
             note(f"warning: the certificate of {member['name']} ends in {days} days: ipamctl tls renew")
+    for pool in (answer.get("unconfirmed") or ())[:_NAMED]:
+        note(f"warning: the cluster was restored, and pool {pool} withholds what was free: ipamctl pool confirm {pool}")
     wrong = [*_different(answer), *(_untold(answer) if verifies else [])]
     for sentence in wrong:
         note(sentence)

@@ -71,9 +71,15 @@ class MemberShown(Shown):
 
 
 class ClusterShown(Shown):
-    """The cluster as the member that answers (`self`) knows it."""
+    """The cluster as the member that answers (`self`) knows it.
+
+    `epoch`: how often its state was restored from a backup; `unconfirmed` are the first hundred pools that wait since
+    to be confirmed.
+    """
 
     cluster_id: str | None
+    epoch: int
+    unconfirmed: tuple[str, ...]
     self_: str = msgspec.field(name="self")
     leader: str | None
     term: int
@@ -86,6 +92,8 @@ def show_cluster(shown: ShownCluster, self_name: str, digest_index: int | None =
     status = shown.status
     return ClusterShown(
         cluster_id=shown.cluster_id,
+        epoch=shown.epoch,
+        unconfirmed=shown.unconfirmed,
         self_=self_name,
         leader=status.leader,
         term=status.term,
