@@ -56,6 +56,8 @@ TABLE: dict[str, frozenset[str]] = {
     "DELETE /v1/pools/{pool}": OPERATOR,
     "GET /v1/pools/{pool}/usage": READER | OF_ANY_NODE,
     "GET /v1/pools/{pool}/why": READER | OF_ANY_NODE,
+    "POST /v1/pools/{pool}/confirm": OPERATOR,
+    "GET /v1/backup": ADMIN,
     "GET /v1/reservations": READER | OF_ITSELF,
     "POST /v1/reservations": OPERATOR,
     "GET /v1/reservations/{pool}/{pod_ref}": READER,

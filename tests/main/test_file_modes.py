@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import click
@@ -20,9 +23,9 @@ from tests.support.server import Server
 BIN = Path(sys.executable).parent
 
 SILENT = {
-    "ipamd": {"doctor", "version"},
+    "ipamd": {"version"},
     "ipamctl": {
-        *(f"pool {verb}" for verb in ("create", "list", "show", "update", "delete", "usage")),
+        *(f"pool {verb}" for verb in ("create", "list", "show", "update", "delete", "usage", "confirm", "apply")),
         *(f"reservation {verb}" for verb in ("list", "show", "add", "release")),
         *(f"address {verb}" for verb in ("show", "history", "quarantine")),
         *("who", "why", "events", "completion"),
@@ -74,9 +77,27 @@ def served(directory: Path) -> Server:
 
 
 def serve(directory: Path) -> set[str]:
-    server = served(directory)
+    backups = directory / "backups"
+    server = Server(directory, "--backup-dir", str(backups), "--backup-every-s", "1")
+    with server:
+        deadline_s = time.monotonic() + 20
+        while not list(backups.glob("*.sha256")):
+            assert time.monotonic() < deadline_s
+            time.sleep(0.1)
+        server.stop()
     server.log_file.unlink()  # the test's own
-    return {"data/admin.token", "data/state.db", "data/identity.json", "data/journal", "data/spool"}
+    return {"data/admin.token", "data/state.db", "data/identity.json", "data/journal", "data/spool", "backups"}
+
+
+def doctor(directory: Path) -> set[str]:
+    server = served(directory)
+    server.log_file.unlink()
+    with closing(sqlite3.connect(server.data_dir / "state.db")) as connection, connection:
+        connection.execute("DELETE FROM free_spans")
+    before = left(directory)
+    ran("ipamd", "doctor", "--apply", "--data-dir", server.data_dir)
+    assert left(directory) > before, "a copy is kept"
+    return {"data/state.db"}
 
 
 def agent(directory: Path) -> set[str]:
@@ -109,10 +130,18 @@ def migrate(directory: Path) -> set[str]:
 
 
 def restore(directory: Path) -> set[str]:
-    server = served(directory)
+    backup(directory)
+    ran("ipamd", "restore", directory / "b.db", "--data-dir", directory / "anew")
+    ran("ipamd", "restore", "--from-member", directory / "data", "--data-dir", directory / "again")
+    return {"anew/state.db", "anew/journal", "again/state.db"}
+
+
+def backup(directory: Path) -> set[str]:
+    with Server(directory) as server:
+        ran("ipamctl", "--server", f"unix:{server.socket}", "backup", directory / "b.db")
+        server.stop()
     server.log_file.unlink()
-    ran("ipamd", "restore", "--from-member", server.data_dir, "--data-dir", directory / "anew")
-    return {"anew/state.db", "anew/journal"}
+    return {"b.db", "b.db.sha256"}
 
 
 def token_create(directory: Path) -> set[str]:
@@ -151,8 +180,9 @@ def cni_install(directory: Path) -> set[str]:
 
 
 WRITING: dict[str, dict[str, Callable[[Path], set[str]]]] = {
-    "ipamd": {"serve": serve, "agent": agent, "migrate": migrate, "restore": restore},
+    "ipamd": {"serve": serve, "agent": agent, "migrate": migrate, "restore": restore, "doctor": doctor},
     "ipamctl": {
+        "backup": backup,
         "token create": token_create,
         "tls init": tls_init,
         "tls issue": tls_issue,
