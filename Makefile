@@ -28,7 +28,7 @@ check: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q tests/layers tests/docs/test_pages.py
+	$(BIN)/python -m pytest -q tests/layers tests/docs/test_pages.py tests/docs/test_security.py
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .

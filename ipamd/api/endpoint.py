@@ -48,6 +48,7 @@ def endpoint(services: Services, gate: Gate, route: Route) -> WebHandler:
             raise  # the client is gone: nobody is there to be answered
         except Exception as error:  # noqa: BLE001 - the boundary of the process: a client gets an answer, never a traceback
             failure = failure_of(error, request_id)
+            gate.refused.note(request, failure.error, caller.by, request_id)
             shown = Failure(redacted_error(failure.error, caller), failure.headers)
             return respond(shown, request_id, headers_of(services, request_id))
         headers = headers_of(services, request_id, reply.index, stale=exchange.request.stale)

@@ -17,6 +17,7 @@ from ipamd.api.lane import Lane
 from ipamd.api.limits import Limiter, Rates
 from ipamd.api.places import network_of
 from ipamd.api.problems import Failure
+from ipamd.api.refused import RefusalLog
 from ipamd.api.shares import Shares
 from ipamd.core.model import Role
 from ipamd.errors import ApiError
@@ -37,6 +38,7 @@ class Gate:
 
     def __init__(self, services: Services, access: Access, rates: Rates | None = None) -> None:
         self._services, self._access = services, access
+        self.refused = RefusalLog(services.clock)
         self._limiter = Limiter(services.clock, rates)
         of_caller = _BODIES_BYTES if access is Access.SOCKET else _BODIES_OF_CALLER_BYTES
         self._bodies = Bodies(_BODIES_BYTES, of_caller)
