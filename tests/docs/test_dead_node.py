@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 from pathlib import Path
 
+from tests.docs.howto import blocks
 from tests.support.cluster import BIN, Got, ask_socket
 from tests.support.server import Server
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "howto" / "dead-node.md"
-BLOCK = re.compile(r"^```sh\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
 def test_the_shell_blocks_of_the_page_work(tmp_path: Path) -> None:
@@ -31,14 +30,14 @@ def test_the_shell_blocks_of_the_page_work(tmp_path: Path) -> None:
             ask("POST", "/v1/nodes/w9/inventory", {"boot_id": boot, "index": index, "attachments": []})
         path = f"{BIN}:{os.environ['PATH']}"
         environment = {**os.environ, "PATH": path, "IPAMCTL_SERVER": f"unix:{server.socket}"}
-        blocks = BLOCK.findall(PAGE.read_text())
-        assert len(blocks) >= 5
+        scripts = [block.script for block in blocks(PAGE)]
+        assert len(scripts) >= 5
         said = ""
-        for block in blocks:
+        for script in scripts:
             done = subprocess.run(
-                ["sh", "-e"], input=block, capture_output=True, text=True, check=False, env=environment, timeout=60
+                ["sh", "-e"], input=script, capture_output=True, text=True, check=False, env=environment, timeout=60
             )
-            assert done.returncode == 0, f"{block}\n{done.stdout}\n{done.stderr}"
+            assert done.returncode == 0, f"{script}\n{done.stdout}\n{done.stderr}"
             said += done.stdout
         assert "d/w9" in said
         assert "after:900" in said

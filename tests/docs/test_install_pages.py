@@ -1,4 +1,4 @@
-"""The install pages name commands, options and files that there are. What they do to a host is not done here."""
+"""The install pages name commands, options and files that there are. What can be run of them, test_blocks runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ipamctl.main import cli
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted((ROOT / "docs" / "howto").glob("install-*.md"))
-FENCE = re.compile(r"^```\n(.*?)^```", re.DOTALL | re.MULTILINE)
+FENCE = re.compile(r"^```sh\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
 def commands(page: Path) -> list[str]:

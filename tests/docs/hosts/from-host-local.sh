@@ -1,3 +1,4 @@
+. "$HOSTS/server.sh"
 # A node whose containers have had their addresses from host-local: from the real plugin, with its files.
 cp "$CNI_BIN/host-local" /opt/cni/bin/
 pods=/etc/cni/net.d/10-pods.conflist

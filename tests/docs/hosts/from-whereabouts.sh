@@ -1,3 +1,4 @@
+. "$HOSTS/server.sh"
 # A cluster whose pods have had their addresses from whereabouts, as kubectl shows it.
 touch /opt/cni/bin/whereabouts
 page_block yaml >/run/storage.yaml

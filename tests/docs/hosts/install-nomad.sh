@@ -1,0 +1,3 @@
+# A host with a server and a clone.
+. "$HOSTS/server.sh"
+clone

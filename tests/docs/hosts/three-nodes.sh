@@ -1,0 +1,4 @@
+# A machine with a clone.
+offline
+export CNI_BIN
+clone
