@@ -15,6 +15,7 @@ from ipamd.core.addresses import Address, parse_address
 from ipamd.core.commands import ChangeSettings, Command, RenameNode
 from ipamd.core.imports import known_ifname
 from ipamd.core.ports import HistoryRow, Snapshot
+from ipamd.storage import history
 from tests.core.world import ORIGIN
 from tests.storage.driver import Driver, memory_dir
 from tests.storage.histories import HISTORIES, Step
@@ -125,11 +126,11 @@ def check_rows(snapshot: Snapshot) -> None:
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 @given(HISTORIES, st.integers(1, 40))
-def test_who_had_an_address_at_any_moment(history: list[Step], kept: int) -> None:
+def test_who_had_an_address_at_any_moment(steps: list[Step], kept: int) -> None:
     with tempfile.TemporaryDirectory(dir=memory_dir()) as directory:
         driver, past = Driver(Path(directory) / "data"), Past()
         past.look(driver)
-        for after_ms, command in moments(history):
+        for after_ms, command in moments(steps):
             driver.log_ms += after_ms
             past.names_change = past.names_change or isinstance(command, RenameNode)
             driver.run(command)
@@ -145,8 +146,16 @@ def test_who_had_an_address_at_any_moment(history: list[Step], kept: int) -> Non
         driver.close()
 
 
-def moments(history: list[Step]) -> Iterator[tuple[int, Command]]:
+def moments(steps: list[Step]) -> Iterator[tuple[int, Command]]:
     """Each command in an entry of its own: what is seen in between is known then."""
-    for step in history:
+    for step in steps:
         for number, command in enumerate(step.commands):
             yield 0 if number else step.after_ms, command
+
+
+def test_a_history_is_looked_up_however_many_events_there_are(driver: Driver) -> None:
+    """Measured with 5,000,000: 0.2 ms for a moment; what must stay so is that nothing is scanned or sorted."""
+    for statement, place in ((history._UP_TO, (9,)), (history._END_FROM, (9, 1))):
+        plan = driver.rows(f"EXPLAIN QUERY PLAN {statement}", "default", b"\x0a\0\0\1", *place)
+        (step,) = [str(row[3]) for row in plan]
+        assert step.startswith("SEARCH events USING INDEX ix_events_space_address (space=? AND address=? AND rowid")
