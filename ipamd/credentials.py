@@ -21,6 +21,7 @@ Trust = Callable[[], ssl.SSLContext | None]
 """What servers must hold before; None: what the system trusts."""
 
 _ASKED = ".asked"
+_OTHERS = 0o077
 
 _log = logging.getLogger("ipamd.agent")
 
@@ -123,6 +124,8 @@ def trust_in(path: Path | None) -> Trust:
 
 def _read_token(path: Path) -> str:
     try:
+        if path.stat().st_mode & _OTHERS:
+            _log.warning("the token in %s can be read by others: chmod 600", path)
         text = path.read_text().strip()
     except (OSError, ValueError) as error:
         raise CredentialsError(f"token-file {path} cannot be read: {error}") from error

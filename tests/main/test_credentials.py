@@ -31,6 +31,20 @@ def test_a_new_token_is_taken_and_a_bad_one_is_not(tmp_path: Path, caplog: pytes
     assert token() == "ipamd_third"
 
 
+def test_a_token_that_others_can_read_is_warned_of_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    file = tmp_path / "token"
+    file.write_text("ipamd_one\n")
+    file.chmod(0o640)
+    token = token_in(file)
+    assert token() == token() == "ipamd_one"
+    (line,) = caplog.records
+    assert "can be read by others" in line.getMessage()
+    caplog.clear()
+    file.chmod(0o600)
+    assert token_in(file)() == "ipamd_one"
+    assert not caplog.records
+
+
 def test_a_new_authority_is_taken(tmp_path: Path) -> None:
     first, second = Shop(tmp_path / "a"), Shop(tmp_path / "b")
     trust = trust_in(first.ca)
