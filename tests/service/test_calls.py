@@ -35,7 +35,7 @@ def test_a_thousand_are_remembered():
 def test_those_of_a_pod_are_found_with_the_prefix_of_its_cluster_or_without():
     calls = noted(3)
     calls.note(record(4)._replace(pod_ref="east:d/a"))
-    calls.note(record(5)._replace(pod_ref="d/ba"))
+    calls.note(record(5)._replace(pod_ref="bad/a"))
     calls.note(record(6)._replace(pod_ref=None))
     assert [one.number for one in calls.page(None, 10, "d/a").items] == [4, 3, 2, 1]
     assert [one.number for one in calls.page(None, 10, "east:d/a").items] == [4]
