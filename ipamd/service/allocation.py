@@ -13,6 +13,7 @@ from ipamd.core.ports import Snapshot, Unavailable
 from ipamd.errors import ApiError
 from ipamd.service.checks import Claimed, check
 from ipamd.service.exhaustion import Exhaustion
+from ipamd.service.firstreport import FirstReport
 from ipamd.service.pools import find
 from ipamd.service.proposer import Proposer, refusal, settled
 from ipamd.service.reader import Reader
@@ -24,11 +25,13 @@ _QUORUM_WAIT_S = 4.0
 class Allocation:
     """The use cases of a pod's interface."""
 
-    def __init__(self, proposer: Proposer, reader: Reader, exhaustion: Exhaustion) -> None:
+    def __init__(self, proposer: Proposer, reader: Reader, exhaustion: Exhaustion, first_report: FirstReport) -> None:
         self._proposer, self._reader, self._exhaustion = proposer, reader, exhaustion
+        self._first_report = first_report
 
     async def add(self, command: Add, request: Request) -> At[Granted]:
         """Give what is asked for, all or nothing. Raises ApiError, Unavailable."""
+        await self._first_report.wait(request)
         answer = await self._proposer.propose(command, request)
         outcome = answer.outcome
         if isinstance(outcome, Refused) and outcome.code is Code.POOL_EXHAUSTED:

@@ -80,6 +80,8 @@ def explain(snapshot: Snapshot, refused: Refused, command: Add) -> Told | None:
     asked, position = asked_of(snapshot, _wanted(refused, command), command.pod_ref), refused.position or 0
     if isinstance(asked, Refused) or position >= len(asked.sets):
         return None
+    if not asked.is_made and snapshot.restored() is not None:
+        return None  # as an ADD would make it, all of it is withheld
     return describe(snapshot, asked, position)
 
 

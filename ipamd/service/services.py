@@ -17,6 +17,7 @@ from ipamd.service.collection import Collection
 from ipamd.service.events import Events
 from ipamd.service.exhaustion import Exhaustion
 from ipamd.service.feed import Feed
+from ipamd.service.firstreport import FirstReport
 from ipamd.service.heartbeats import Heartbeats
 from ipamd.service.hostfiles import HostFiles
 from ipamd.service.housekeeping import Housekeeping
@@ -41,8 +42,8 @@ from ipamd.service.ports import (
 )
 from ipamd.service.proposer import Proposer
 from ipamd.service.reader import Reader
-from ipamd.service.refusals import Refusals
 from ipamd.service.recorded import read_recorded
+from ipamd.service.refusals import Refusals
 from ipamd.service.rehearsal import Rehearsal
 from ipamd.service.reservations import Reservations
 from ipamd.service.sandboxes import Sandboxes
@@ -135,7 +136,7 @@ class Services:
             files=HostFiles(texts),
             notices=Notices(),
             facts=facts,
-            allocation=Allocation(proposer, reader, Exhaustion(reader, clock)),
+            allocation=Allocation(proposer, reader, Exhaustion(reader, clock), FirstReport(reader, facts)),
             collection=collection,
             pools=Pools(proposer, reader, collection, clock),
             reservations=Reservations(reader),
