@@ -13,7 +13,7 @@ EXAMPLES ?= 5000
 SOAK_MINUTES ?= 60
 BIN := $(VENV)/bin
 
-.PHONY: demo cluster test check format bench sim mutants soak docs lock e2e-compose clean
+.PHONY: demo cluster test check format bench sim mutants soak fuzz-api docs lock e2e-compose clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/python -m demo.story

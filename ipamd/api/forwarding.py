@@ -19,6 +19,7 @@ UNDER_WAY: Final = 2
 """Requests to one member at a time: while one is answered the next is read."""
 
 BATCH_ITEMS: Final = 256
+MOST_WAITING: Final = 2_048
 BATCH_BYTES: Final = 512 * 1024
 
 Send = Callable[[Sequence[Item], float], Awaitable[Sequence[Result]]]
@@ -42,6 +43,8 @@ class Forwarder:
 
     async def propose(self, item: Item, timeout_s: float) -> Answer:
         """Have an item put into the member's log. Raises Unavailable."""
+        if len(self._waiting) >= MOST_WAITING:
+            raise Unavailable("too many proposals wait to be sent to the leader", "none")
         loop = asyncio.get_running_loop()
         waiting = _Waiting(item, loop.time() + timeout_s, loop.create_future())
         self._waiting.append(waiting)

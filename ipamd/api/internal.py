@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 from collections.abc import Awaitable, Callable
+from typing import Final
 
 import msgspec
 from aiohttp import web
@@ -27,12 +28,15 @@ from ipamd.errors import ApiError
 from ipamd.service import Services
 from ipamd.service.inside import Inside
 
+MOST_PROPOSALS: Final = 2_048
+"""Of all other members together, under way here: half of what the log takes in is left for who asks this one."""
+
 Serve = Callable[[Inside, web.Request, float], Awaitable[web.StreamResponse]]
 
 
 def add_routes(app: web.Application, services: Services, inside: Inside) -> None:
     """Serve the routes between members."""
-    app.router.add_post(f"{PREFIX}/propose", _endpoint(services, inside, _propose))
+    app.router.add_post(f"{PREFIX}/propose", _endpoint(services, inside, Proposals().propose))
     app.router.add_post(f"{PREFIX}/barrier", _endpoint(services, inside, _barrier))
     app.router.add_post(f"{PREFIX}/hand-over", _endpoint(services, inside, _hand_over))
     app.router.add_post(f"{PREFIX}/heartbeat", _endpoint(services, inside, _heartbeat))
@@ -76,11 +80,23 @@ def _is_loopback(address: str | None) -> bool:
         return False
 
 
-async def _propose(inside: Inside, request: web.Request, left_s: float) -> web.StreamResponse:
-    """Put commands into this member's log; a result for each."""
-    items = decode_items(await read_body(request))
-    results = await asyncio.gather(*(_proposed(inside, item, left_s) for item in items))
-    return _bytes(inside.log.status().applied, encode_results(results))
+class Proposals:
+    """What other members have put into this one's log and is under way."""
+
+    def __init__(self) -> None:
+        self._under_way = 0
+
+    async def propose(self, inside: Inside, request: web.Request, left_s: float) -> web.StreamResponse:
+        """Put commands into this member's log; a result for each. Raises Unavailable where too many are under way."""
+        items = decode_items(await read_body(request))
+        if self._under_way + len(items) > MOST_PROPOSALS:
+            raise Unavailable(f"{inside.name} has too many proposals of other members under way", "none")
+        self._under_way += len(items)
+        try:
+            results = await asyncio.gather(*(_proposed(inside, item, left_s) for item in items))
+        finally:
+            self._under_way -= len(items)
+        return _bytes(inside.log.status().applied, encode_results(results))
 
 
 async def _proposed(inside: Inside, item: Item, left_s: float) -> Result:

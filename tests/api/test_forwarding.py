@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from ipamd.api import forwarding
 from ipamd.api.between import Result, decode_results, encode_results
 from ipamd.api.forwarding import BATCH_BYTES, UNDER_WAY, Forwarder
 from ipamd.core.codec import CodecError
@@ -75,6 +76,19 @@ async def test_who_never_was_sent_is_surely_not_done_and_who_was_is_unknown() ->
     ends = await asyncio.gather(*sent, late, return_exceptions=True)
     assert [end.outcome for end in ends if isinstance(end, Unavailable)] == ["unknown"] * UNDER_WAY + ["none"]
     assert all(99 not in batch for batch in leader.batches)
+
+
+async def test_of_too_many_that_wait_the_next_is_surely_not_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forwarding, "MOST_WAITING", 5)
+    leader = Leader()
+    forwarder = Forwarder(leader.send)
+    asked = [asyncio.create_task(forwarder.propose(item(number), 60)) for number in range(UNDER_WAY + 6)]
+    await asyncio.sleep(0.01)
+    leader.let.set()
+    *answers, last = await asyncio.gather(*asked, return_exceptions=True)
+    assert all(isinstance(one, Answer) for one in answers)
+    assert isinstance(last, Unavailable)
+    assert last.outcome == "none"
 
 
 async def test_requests_that_nobody_waits_for_make_room() -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from ipamd.api import snapshots
+from ipamd.api import internal, snapshots
 from ipamd.api.app import Access, build
 from ipamd.api.peers import HttpPeers
 from ipamd.api.server import Listener
@@ -141,6 +141,14 @@ async def test_a_refusal_comes_with_its_reason(pair: Pair) -> None:
         await pair.n2.hand_over(pair.n1, "n3", 5)
     with pytest.raises(Unavailable, match="n1: None does"):
         await pair.n2.hand_over(pair.n1, None, 5)
+
+
+async def test_other_members_leave_places_in_the_log(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(internal, "MOST_PROPOSALS", 0)
+    with pytest.raises(Unavailable, match="too many proposals of other members") as refused:
+        await pair.n2.propose(pair.n1, pool("p"), 5)
+    assert refused.value.outcome == "none"
+    assert (await pair.stack.ask("POST", "/v1/pools", {"name": "p", "subnet": "10.0.0.0/24"})).status == 201
 
 
 ROUTES = [("POST", "propose"), ("POST", "barrier"), ("POST", "hand-over"), ("GET", "member"), ("GET", "snapshot")]
