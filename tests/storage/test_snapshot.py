@@ -114,7 +114,7 @@ def test_pools_events_nodes_and_tokens_come_in_pages(driver: Driver) -> None:
         assert [one.name for one in snapshot.pools("", 2)] == ["a", "b"]
         assert [one.name for one in snapshot.pools("b", 2)] == ["c"]
         assert [one.index for one in snapshot.events(2, 3)] == [3, 4, 5]
-        assert [one.index for one in snapshot.events(8, 3)] == []
+        assert [one.index for one in snapshot.events(9, 3)] == []
         assert [one.index for one in snapshot.events(10**30, 3)] == []
         assert [(one.node.name, one.bound) for one in snapshot.nodes("", 5)] == [("n1", 2), ("n2", 1)]
         assert [one.node.name for one in snapshot.nodes("n1", 5)] == ["n2"]
