@@ -28,7 +28,7 @@ CARRIED: Final = (
 
 MOST_CALLS: Final = 100_000
 
-_VERSION = 1
+VERSION = 1
 _HEAD = re.compile(rb"ipamd-spool ([0-9]{1,4}) ([0-9a-f]{8}) ([0-9]{1,9})")
 _KEPT = ".del"
 _DIGITS = 16
@@ -101,7 +101,7 @@ def encode(call: SpooledCall) -> bytes:
     """The bytes of a call's file."""
     said = {"request_id": call.request_id, "spooled_ms": call.spooled_ms, "headers": dict(call.headers)}
     content = json.dumps(said).encode() + b"\n" + call.body
-    return b"ipamd-spool %d %08x %d\n%s" % (_VERSION, zlib.crc32(content), len(content), content)
+    return b"ipamd-spool %d %08x %d\n%s" % (VERSION, zlib.crc32(content), len(content), content)
 
 
 def decode(data: bytes) -> SpooledCall:
@@ -111,8 +111,8 @@ def decode(data: bytes) -> SpooledCall:
     if found is None:
         raise Damaged("it does not begin as a spooled call does")
     version, checksum, length = int(found[1]), int(found[2], 16), int(found[3])
-    if version != _VERSION:
-        raise Damaged(f"it has format {version}, and this program knows {_VERSION}")
+    if version != VERSION:
+        raise Damaged(f"it has format {version}, and this program knows {VERSION}")
     if length != len(content) or checksum != zlib.crc32(content):
         raise Damaged("its length or checksum is wrong")
     line, _, body = content.partition(b"\n")

@@ -56,7 +56,8 @@ def _told_of_disk(path: Path) -> Iterator[None]:
         raise
     except CodecError as error:  # an entry of the log, not what is in the file
         raise NewerEntry(
-            f"an entry of the log cannot be read ({error}): a newer version of ipamd wrote it; start that one"
+            f"an entry of the log cannot be read ({error}): start the newer version of ipamd that wrote it; if there is"
+            " none, it is damaged"
         ) from error
     except SENSELESS as error:
         raise nonsense(path, error) from error

@@ -47,6 +47,7 @@ LAYERS = {
     "ipamd.programs": layer("ipamd", "click uvloop"),
     "ipamd.serving": layer("ipamd"),
     "ipamd.agenting": layer("ipamd"),
+    "ipamd.formats": layer("ipamd"),
     "ipamd.beginning": layer("ipamd"),
     "ipamd": layer("ipamd.core ipamd.errors", "click"),
     "ipamctl": layer("ipamctl.tls", packages="click rich yaml"),

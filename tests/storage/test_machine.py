@@ -55,7 +55,7 @@ def test_an_entry_that_does_not_follow_is_refused_and_changes_nothing(driver: Dr
 def test_a_damaged_entry_takes_the_whole_batch_back(driver: Driver) -> None:
     good = driver.entry(driver.item(pool("p", "192.0.2.0/24")))
     bad = LogEntry(3, 1, encode_entry(driver.stamp, [Item(bytes(16), b"\x01\xff[]")]))
-    with pytest.raises(NewerEntry, match=r"unknown kind 255.: a newer version of ipamd wrote it"):
+    with pytest.raises(NewerEntry, match=r"unknown kind 255.: start the newer version of ipamd"):
         driver.machine.apply([good, bad])
     assert driver.machine.applied == (1, 0)
     assert driver.machine.view.pool("p") is None
