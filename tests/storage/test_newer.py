@@ -50,7 +50,8 @@ def test_a_kept_answer_of_a_newer_format(driver: Driver) -> None:
     item = driver.item(pool("p", "192.0.2.0/24"), OP)
     driver.apply(item)
     ((outcome,),) = driver.rows("SELECT outcome FROM ops")
-    driver.rows("UPDATE ops SET outcome = ?", b"\x02" + bytes(outcome)[1:])
+    assert isinstance(outcome, bytes)
+    driver.rows("UPDATE ops SET outcome = ?", b"\x02" + outcome[1:])
     index = driver.machine.applied[0] + 1
     with pytest.raises(NewerEntry, match="format version 2"):
         driver.machine.apply([LogEntry(index, 1, encode_entry(driver.stamp, [item]))])
