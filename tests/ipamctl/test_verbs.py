@@ -50,12 +50,12 @@ VERBS = dict(verbs())
 
 def test_every_verb_of_the_reference_is_there():
     assert {" ".join(path) for path in VERBS} == {
-        *(f"pool {verb}" for verb in ("create", "list", "show", "update", "delete", "usage")),
+        *(f"pool {verb}" for verb in ("create", "list", "show", "update", "delete", "usage", "apply", "confirm")),
         *(f"reservation {verb}" for verb in ("list", "show", "add", "release")),
         *(f"address {verb}" for verb in ("show", "history", "quarantine")),
         *(f"node {verb}" for verb in ("list", "show", "calls", "sync", "release", "confirm", "rename", "forget")),
         *(f"token {verb}" for verb in ("create", "list", "revoke")),
-        *("who", "why", "events", "completion", "settings show", "settings set"),
+        *("who", "why", "events", "backup", "completion", "settings show", "settings set"),
         *("cni install", "cni test", "import whereabouts", "import host-local"),
         *(f"cluster {verb}" for verb in ("status", "add", "remove", "transfer")),
         *(f"tls {verb}" for verb in ("init", "issue", "renew")),
