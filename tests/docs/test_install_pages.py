@@ -1,4 +1,7 @@
-"""The install pages name commands, options and files that there are. What can be run of them, test_blocks runs."""
+"""Pages that name many commands name such as there are, with options and files that there are.
+
+What can be run of them, test_blocks runs.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,8 @@ import pytest
 from ipamctl.main import cli
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted((ROOT / "docs" / "howto").glob("install-*.md"))
+HOWTO = ROOT / "docs" / "howto"
+PAGES = [*sorted(HOWTO.glob("install-*.md")), HOWTO / "troubleshooting.md"]
 FENCE = re.compile(r"^```sh\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
@@ -52,7 +56,7 @@ def test_each_file_of_the_project_is_there(page: Path) -> None:
 
 
 def test_there_is_a_page_for_each_way() -> None:
-    assert {page.stem for page in PAGES} == {
+    assert {page.stem for page in HOWTO.glob("install-*.md")} == {
         "install-daemonset",
         "install-nomad",
         "install-podman",

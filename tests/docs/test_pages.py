@@ -71,6 +71,12 @@ def test_the_page_of_errors_lists_every_code() -> None:
     }
 
 
+def test_the_page_of_troubleshooting_helps_with_every_code() -> None:
+    text = (ROOT / "docs" / "howto" / "troubleshooting.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \| (\d+) \| (.+) \|$", text, re.MULTILINE)
+    assert {code: int(cni) for code, cni, _ in rows} == {row.code: row.cni for row in ERRORS.values()}
+
+
 def test_the_page_of_the_api_lists_every_route_and_its_role() -> None:
     rows = re.findall(
         r"^\| ([A-Z]+) \| `([^`]+)` \| ([^|]+) \|", (ROOT / "docs/reference/api.md").read_text(), re.MULTILINE
