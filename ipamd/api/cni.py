@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from aiohttp import web
 from aiohttp.typedefs import Handler as WebHandler
 
+from ipamd.api.buckets import Buckets, Rate
 from ipamd.api.front import Front
 from ipamd.api.intake import SERVER, request_id_of
 from ipamd.api.problems import failure_of
@@ -21,6 +22,10 @@ from ipamd.service.calls import CallRecord
 
 CONTENT_TYPE = "application/cni+json"
 PREFIX = "/cni/v1"
+
+_AT_THE_GATE = (401, 429)
+_NOTED = Rate(1, 20)
+"""Refusals at the gate that are remembered, of each kind."""
 
 _log = logging.getLogger("ipamd.cni")
 
@@ -53,6 +58,7 @@ Answer = Callable[[web.Request, Progress], Awaitable[Answered]]
 
 def cni_endpoint(front: Front, verb: str, answer: Answer) -> WebHandler:
     """The aiohttp handler of a CNI verb."""
+    noted = Buckets(_NOTED, front.clock)
 
     async def serve(request: web.Request) -> web.StreamResponse:
         progress = _begin(front, request)
@@ -61,7 +67,7 @@ def cni_endpoint(front: Front, verb: str, answer: Answer) -> WebHandler:
         except ConnectionError:
             raise  # the plugin is gone: nobody is there to be answered
         except Exception as error:  # noqa: BLE001 - the boundary of the process: the plugin gets an error object, always
-            return _fail(front, verb, progress, error)
+            return _fail(front, verb, progress, error, noted)
         _note(front, verb, progress, done.code, done.msg)
         headers = _headers(progress.request_id, done.index)
         return web.Response(status=done.status, body=done.body, headers=headers)
@@ -76,14 +82,15 @@ def refuse_unknown(front: Front, request: web.Request, error: BaseException) -> 
     return _refuse(front, of_api_error(failure.error), progress)
 
 
-def _fail(front: Front, verb: str, progress: Progress, error: BaseException) -> web.Response:
-    """What an exception is to a CNI caller."""
+def _fail(front: Front, verb: str, progress: Progress, error: BaseException, noted: Buckets) -> web.Response:
+    """What an exception is to a CNI caller. Those who did not even get in do not fill log and memory."""
     if isinstance(error, CniError):
         _note(front, verb, progress, error.code, error.msg)
         return _refuse(front, error, progress)
     failure = failure_of(error, progress.request_id)
     refused = of_api_error(failure.error)
-    _note(front, verb, progress, refused.code, refused.msg)
+    if failure.error.row.status not in _AT_THE_GATE or not noted.take(failure.error.row.code):
+        _note(front, verb, progress, refused.code, refused.msg)
     status = 429 if failure.error.row.status == 429 else refused.status
     return _refuse(front, refused, progress, status, failure.headers.get("Retry-After"))
 

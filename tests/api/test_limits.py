@@ -109,3 +109,13 @@ async def test_a_refusal_comes_before_the_body(tight: Stack) -> None:
     writer.write(head.encode())
     assert (await asyncio.wait_for(reader.readline(), 5)).startswith(b"HTTP/1.1 429 ")
     writer.close()
+
+
+async def test_those_who_do_not_get_in_do_not_fill_the_memory_of_calls(stack: Stack) -> None:
+    await stack.pool()
+    assert (await stack.cni("add", CONF)).status == 200
+    for _ in range(60):
+        assert (await stack.cni("add", CONF, tcp=True, token="wrong")).status == 403
+    calls = (await stack.ask("GET", "/v1/calls")).json["items"]
+    assert 20 <= [call["code"] for call in calls].count(112) < 50
+    assert [call["code"] for call in calls].count(0) == 1
