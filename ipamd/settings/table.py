@@ -62,7 +62,7 @@ _FIRST_KINDS = {
     "reclaim": (kinds.RECLAIM, "Whether the addresses of a lost node are freed, and how long after it was lost."),
     "node_lost_s": (
         kinds.integer("SECONDS", 0, MAX_SECONDS),
-        "How long a node may be silent before it counts as lost.",
+        "How long a node may be silent before it counts as lost; three heartbeats at least.",
     ),
     "evidence_grace_s": (
         kinds.integer("SECONDS", 0, MAX_SECONDS),
