@@ -10,7 +10,7 @@ import pytest
 from ipamd.api.access import ForNodes
 from ipamd.api.routes import ROUTES
 from ipamd.errors import ERRORS
-from tests.docs import cli_page
+from tests.docs import cli_page, openapi_page
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
@@ -60,6 +60,10 @@ def test_every_page_is_in_the_index() -> None:
 
 def test_the_page_of_ipamctl_is_what_its_commands_say() -> None:
     assert cli_page.page() == cli_page.PAGE.read_text(), "write it anew: python -m tests.docs.cli_page"
+
+
+def test_the_page_of_requests_and_objects_is_what_the_program_parses() -> None:
+    assert openapi_page.page() == openapi_page.PAGE.read_text(), "write it anew: python -m tests.docs.openapi_page"
 
 
 def test_the_page_of_errors_lists_every_code() -> None:
