@@ -100,4 +100,6 @@ def _summary(case: Case) -> str:
     applied = "not readable" if where is None else f"applied up to index {where[0]} of term {where[1]}"
     digest = digest_of(case.data_dir)
     told = "" if digest is None else f", digest {digest}"
-    return f"{found}; state {applied}{told}; journal from index {journal.first} to {journal.last}"
+    end = journal.term_at(journal.last)
+    reach = f"journal from index {journal.first} to {journal.last}" + ("" if end is None else f" of term {end}")
+    return f"{found}; state {applied}{told}; {reach}"
