@@ -25,6 +25,7 @@ class Follower:
     def __init__(self, client: Client, wanted: Query, after: str) -> None:
         """`after`: an index, or `latest`: from now on."""
         self._client, self._wanted, self._after = client, wanted, after
+        self._cluster_id: str | None = None
         self._heard = False
         self._failed: list[str] = []
 
@@ -57,11 +58,13 @@ class Follower:
         connection, headers = self._client.connected(server, SILENCE_S)
         try:
             headers["Accept"] = "text/event-stream"
-            connection.request("GET", target_of(route("events"), {**self._wanted, "after": self._after}), None, headers)
+            place = {"after": self._after, "cluster": self._cluster_id}
+            connection.request("GET", target_of(route("events"), {**self._wanted, **place}), None, headers)
             answer = connection.getresponse()
             if answer.status != 200:
                 raise _failure(answer)
             self._heard, self._failed = True, []
+            self._cluster_id = answer.headers["Ipamd-Cluster-Id"] or self._cluster_id
             yield from self._read(answer)
         finally:
             connection.close()

@@ -22,6 +22,9 @@ from ipamd.service.feed import Following
 UNREAD_S: Final = 10.0
 """Who takes nothing for so long is cut off: it goes on from where it was once it can."""
 
+CLUSTER: Final = "Ipamd-Cluster-Id"
+"""The header that says whose events they are: their indexes mean nothing to another cluster."""
+
 _BEGIN: Final = b"retry: 1000\nid: %d\n\n"
 _BEAT: Final = b":\n\n"
 
@@ -43,7 +46,8 @@ async def send_events(
     request: web.Request, stream: EventStream, headers: dict[str, str], is_known: Callable[[], bool]
 ) -> web.StreamResponse:
     """Send events until the end. `is_known`: whether the client may still see them, which is asked again and again."""
-    response = web.StreamResponse(headers={**headers, "Content-Type": EVENT_STREAM, "X-Accel-Buffering": "no"})
+    own = {"Content-Type": EVENT_STREAM, "X-Accel-Buffering": "no", CLUSTER: stream.following.cluster_id}
+    response = web.StreamResponse(headers={**headers, **own})
     try:
         await response.prepare(request)
         if request.method != "HEAD":

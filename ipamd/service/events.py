@@ -40,6 +40,13 @@ class Wanted(NamedTuple):
 ALL: Final = Wanted()
 
 
+class Place(NamedTuple):
+    """Where somebody is in the events: behind an index (None: the oldest kept) that a cluster gave (None: this one)."""
+
+    after: int | None = None
+    cluster_id: str | None = None
+
+
 class EventPage(NamedTuple):
     """Some events, and the index behind which the next page begins; None: there are no more."""
 
@@ -53,14 +60,14 @@ class Events:
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
 
-    async def page(self, after: int | None, limit: int, wanted: Wanted, request: Request) -> At[EventPage]:
-        """Up to `limit` events after an index (None: from the oldest kept). Raises ApiError, Unavailable.
+    async def page(self, place: Place, limit: int, wanted: Wanted, request: Request) -> At[EventPage]:
+        """Up to `limit` events behind a place. Raises ApiError, Unavailable.
 
         An index that this cluster never gave, or behind which events are kept no longer, is refused as gone: a reader
         that goes on from it would miss some and not know.
         """
-        request = await self.reaching(after, request)
-        return await self._reader.read(lambda snapshot: _page(snapshot, after, limit, wanted), request)
+        request = await self.reaching(place.after, request)
+        return await self._reader.read(lambda snapshot: _page(snapshot, place, limit, wanted), request)
 
     async def newest(self, request: Request) -> At[int]:
         """The index of the newest event. Raises Unavailable."""
@@ -77,6 +84,14 @@ class Events:
         return request if after <= newest.value else request.fresh()
 
 
+def refuse_foreign(place: Place, snapshot: Snapshot) -> None:
+    """Raises ApiError for a place in the events of another cluster, such as this one before it was restored."""
+    own = snapshot.cluster_id()
+    if place.cluster_id not in (None, own):
+        detail = f"event {place.after or 0} is one of cluster {place.cluster_id}; this is cluster {own}"
+        raise ApiError("gone", detail, newest=snapshot.last_event)
+
+
 def refuse_gap(after: int, found: list[Event], newest: int) -> None:
     """Raises ApiError unless the events found are those behind an index; 0 is before the oldest that is kept."""
     if after > newest:
@@ -88,13 +103,14 @@ def refuse_gap(after: int, found: list[Event], newest: int) -> None:
         )
 
 
-def _page(snapshot: Snapshot, after: int | None, limit: int, wanted: Wanted) -> EventPage:
+def _page(snapshot: Snapshot, begin: Place, limit: int, wanted: Wanted) -> EventPage:
+    refuse_foreign(begin, snapshot)
     stretch = limit + 1 if wanted == ALL else _STRETCH
-    place, items = after or 0, list[Event]()
+    place, items = begin.after or 0, list[Event]()
     for turn in range(MOST_LOOKED_AT // _STRETCH):
         found = list(snapshot.events(place, stretch))
-        if turn == 0 and after is not None:
-            refuse_gap(after, found, snapshot.last_event)
+        if turn == 0 and begin.after is not None:
+            refuse_gap(begin.after, found, snapshot.last_event)
         for event in found:
             if len(items) == limit:
                 return EventPage(tuple(items), place)

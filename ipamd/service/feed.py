@@ -14,7 +14,7 @@ from typing import Final
 
 from ipamd.core.model import Event
 from ipamd.core.ports import Log, Snapshot, Unavailable
-from ipamd.service.events import Events, refuse_gap
+from ipamd.service.events import Events, Place, refuse_foreign, refuse_gap
 from ipamd.service.reader import Reader
 from ipamd.service.request import At, Request
 
@@ -42,7 +42,10 @@ class Feed:
 
     def __init__(self, reader: Reader, events: Events, log: Log) -> None:
         self._reader, self._events, self._log = reader, events, log
-        self._recent: deque[Event] = deque(maxlen=RECENT)
+        self._recent: deque[Event] = deque()
+        self._behind: int | None = None
+        """The index behind which all events are at hand; None: nobody has looked yet."""
+
         self._following: set[Following] = set()
         self._one_looks, self._one_catches_up = asyncio.Lock(), asyncio.Lock()
         self._rung = asyncio.Event()
@@ -55,21 +58,21 @@ class Feed:
         """How many follow now."""
         return len(self._following)
 
-    async def open(self, after: int | None, request: Request) -> At[Following]:
-        """Follow from behind an index on; None: from now on, 0: from the oldest kept. Raises ApiError, Unavailable."""
+    async def open(self, place: Place, request: Request) -> At[Following]:
+        """Follow from a place on; without an index: from now on. Raises ApiError, Unavailable."""
         if self._is_closing:
             raise _stopping()
         if len(self._following) >= MOST:
             raise Unavailable(f"{MOST} follow the events here already: ask another server, or later", "none", 5.0)
-        following = Following(self, after or 0, is_content=request.stale)
+        following = Following(self, is_content=request.stale)
         self._following.add(following)
         try:
-            request = await self._events.reaching(after, request)
-            found = await self._reader.read(lambda snapshot: _begin(snapshot, after), request)
+            request = await self._events.reaching(place.after, request)
+            found = await self._reader.read(lambda snapshot: _begin(snapshot, place), request)
         except BaseException:
             following.close()
             raise
-        following.index = found.value
+        following.index, following.cluster_id = found.value
         self._listen()
         return At(found.index, following)
 
@@ -113,10 +116,9 @@ class Feed:
 
     def _at_hand(self, index: int) -> Sequence[Event] | None:
         """What is kept at hand behind an index; None: it may be that not all of that is."""
-        first = self._recent[0].index if self._recent else None
-        if first is None or index < first - 1:
+        if self._behind is None or index < self._behind:
             return None
-        return list(islice(self._recent, index + 1 - first, index + 1 - first + _PAGE))
+        return list(islice(self._recent, index - self._behind, index - self._behind + _PAGE))
 
     async def _catch_up(self, index: int) -> Sequence[Event]:
         """A page of older events, for one at a time and with a rest: whole histories are no hurry."""
@@ -147,29 +149,39 @@ class Feed:
         await asyncio.sleep(max(0.0, self._looked_s + _PACE_S - self._reader.now_s()))
         self._rung.clear()  # what is applied from here on rings again
         try:
-            found = (await self._reader.peek(self._newest, _LOOK_WITHIN_S)).value
+            after, found = (await self._reader.peek(self._newest, _LOOK_WITHIN_S)).value
         except BaseException:
             self._rung.set()
             raise
         self._looked_s = self._reader.now_s()
-        if found and self._recent and found[0].index != self._recent[-1].index + 1:
-            self._recent.clear()
-        self._recent.extend(found)
+        self._keep(after, found)
         if self._is_closing:
             self._rung.set()
 
-    def _newest(self, snapshot: Snapshot) -> Sequence[Event]:
-        known = self._recent[-1].index if self._recent else 0
-        return snapshot.events(max(known, snapshot.last_event - RECENT), RECENT)
+    def _newest(self, snapshot: Snapshot) -> tuple[int, Sequence[Event]]:
+        """The newest events, and the index behind which they are."""
+        known = 0 if self._behind is None else self._behind + len(self._recent)
+        after = max(known, snapshot.last_event - RECENT)
+        return after, snapshot.events(after, RECENT)
+
+    def _keep(self, after: int, found: Sequence[Event]) -> None:
+        if self._behind is None or after != self._behind + len(self._recent):
+            self._recent.clear()
+            self._behind = after
+        self._recent.extend(found)
+        while len(self._recent) > RECENT:
+            self._recent.popleft()
+            self._behind += 1
 
 
 class Following:
     """One who follows, and where it is."""
 
-    def __init__(self, feed: Feed, index: int, *, is_content: bool) -> None:
+    def __init__(self, feed: Feed, *, is_content: bool) -> None:
         """`is_content`: with what this member has, though it may have lost the others."""
         self._feed, self._is_content = feed, is_content
-        self.index = index
+        self.index = 0
+        self.cluster_id = ""
         self._without_leader = 0
 
     async def next(self) -> Sequence[Event]:
@@ -192,12 +204,14 @@ class Following:
             raise Unavailable("this server has lost the others: ask another one", "none")
 
 
-def _begin(snapshot: Snapshot, after: int | None) -> int:
-    """Where to begin. Raises ApiError."""
+def _begin(snapshot: Snapshot, place: Place) -> tuple[int, str]:
+    """Where to begin, and in which cluster. Raises ApiError."""
+    refuse_foreign(place, snapshot)
+    after, cluster_id = place.after, snapshot.cluster_id() or ""
     if after is None:
-        return snapshot.last_event
+        return snapshot.last_event, cluster_id
     refuse_gap(after, list(snapshot.events(after, 1)), snapshot.last_event)
-    return after
+    return after, cluster_id
 
 
 def _stopping() -> Unavailable:

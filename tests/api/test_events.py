@@ -113,6 +113,7 @@ async def test_a_stream_goes_on_from_where_one_was(stack: Stack) -> None:
         ("?after=999", {}, "gone"),
         ("", {"Last-Event-ID": "999"}, "gone"),
         ("?after=999&stale=ok", {}, "gone"),
+        ("?after=0&cluster=cluster-2", {}, "gone"),
         ("", {"Last-Event-ID": "x"}, "invalid_request"),
         ("?after=-1", {}, "invalid_request"),
         ("?after=1e3", {}, "invalid_request"),
@@ -125,6 +126,21 @@ async def test_a_stream_that_cannot_begin_is_an_error(
     stack: Stack, query: str, headers: dict[str, str], code: str
 ) -> None:
     check_problem(await stack.ask("GET", f"/v1/events{query}", headers=STREAM | headers), code)
+
+
+async def test_a_place_is_one_of_its_cluster(stack: Stack) -> None:
+    await stack.pool()
+    async with streaming_of(stack, "?cluster=cluster-1") as stream:
+        assert stream.answer.headers["Ipamd-Cluster-Id"] == "cluster-1"
+        assert (await stream.event())["index"] == 1
+    assert len(await pages(stack, "cluster=cluster-1")) == 1
+    problem = check_problem(await stack.ask("GET", "/v1/events?after=1&cluster=other"), "gone")
+    assert "cluster other" in problem["detail"]
+
+
+async def test_who_takes_json_too_gets_a_page(stack: Stack) -> None:
+    got = await stack.ask("GET", "/v1/events", headers={"Accept": "application/json, text/event-stream"})
+    assert got.json == {"items": [], "next": None}
 
 
 async def test_latest_is_for_streams(stack: Stack) -> None:

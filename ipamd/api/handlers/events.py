@@ -8,6 +8,7 @@ from ipamd.api.schema.common import Items
 from ipamd.api.schema.events import EVENT_STREAM, EventsQuery, read_index, show_event
 from ipamd.api.streaming import EventStream
 from ipamd.errors import ApiError
+from ipamd.service.events import Place
 
 LATEST = "latest"
 """`after=latest`: from now on."""
@@ -15,12 +16,14 @@ LATEST = "latest"
 
 async def list_events(exchange: Exchange[None, EventsQuery]) -> Reply:
     """Events after an index, oldest first: a page, or all that come for who accepts `text/event-stream`."""
-    if EVENT_STREAM in exchange.headers.get("Accept", ""):
+    accepted = exchange.headers.get("Accept", "")
+    if EVENT_STREAM in accepted and "application/json" not in accepted:
         return await _stream(exchange)
     query = exchange.query
     if query.after == LATEST:
         raise ApiError("invalid_request", f"query parameter after: {LATEST} is for who accepts {EVENT_STREAM}")
-    page = await exchange.services.events.page(_after(query), query.limit, query.wanted(), exchange.request)
+    place = Place(_after(query), query.cluster)
+    page = await exchange.services.events.page(place, query.limit, query.wanted(), exchange.request)
     cursor = None if page.value.next is None else encode_cursor(page.value.next)
     return Reply(page.index, Items(items=tuple(map(show_event, page.value.items)), next=cursor))
 
@@ -31,7 +34,8 @@ async def _stream(exchange: Exchange[None, EventsQuery]) -> Reply:
     last = exchange.headers.get("Last-Event-ID")
     after = _after(query) if last is None else read_index(last, "header Last-Event-ID")
     from_now = last is None and query.after == LATEST
-    found = await exchange.services.feed.open(None if from_now else after or 0, exchange.request)
+    place = Place(None if from_now else after or 0, query.cluster)
+    found = await exchange.services.feed.open(place, exchange.request)
     return Reply(found.index, EventStream(found.value, wanted, exchange.caller))
 
 

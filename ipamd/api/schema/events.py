@@ -19,10 +19,14 @@ _KINDS: Final = {kind.value: kind for kind in EventKind}
 
 
 class EventsQuery(Given):
-    """Of events: those after an index (`latest`: those to come), narrowed. `kind`: one, or several with commas."""
+    """Of events: those after an index (`latest`: those to come), narrowed. `kind`: one, or several with commas.
+
+    `cluster`: the id of the cluster that gave the index.
+    """
 
     stale: Literal["ok"] | None = None
     after: str | None = None
+    cluster: str | None = None
     limit: Annotated[int, msgspec.Meta(ge=1, le=5000)] = 500
     cursor: str | None = None
     pool: str | None = None
