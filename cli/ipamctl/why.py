@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ipamctl.client import Client, Query, route
-from ipamctl.exits import NotFound, note
+from ipamctl.exits import NotFound, Refused, note
 from ipamctl.render import columns, fields
 from ipamctl.session import Session, Verb
 
@@ -37,7 +37,7 @@ def why(
 def _answers(client: Client, pod_ref: str | None, query: Query) -> list[Any]:
     """One for each pool that matters. A pool that was asked for and is not there is the reason itself."""
     answers, missing = list[Any](), list[NotFound]()
-    for name in (_pools_of(client, pod_ref) if pod_ref is not None else []) or _all_pools(client):
+    for name in (_pools_of(client, pod_ref) if pod_ref is not None else []) or _all_pools(client, pod_ref):
         try:
             answers.append(client.get_or_stale(route("pools", name, "why"), query))
         except NotFound as gone:
@@ -62,8 +62,13 @@ def _is_add(call: Mapping[str, Any]) -> bool:
     return bool(call["verb"] == "add")
 
 
-def _all_pools(client: Client) -> list[str]:
-    return [item["name"] for item in client.pages(route("pools"), or_stale=True)["items"]]
+def _all_pools(client: Client, pod_ref: str | None) -> list[str]:
+    """All pools, which an agent's socket does not list."""
+    try:
+        return [item["name"] for item in client.pages(route("pools"), or_stale=True)["items"]]
+    except Refused as refused:
+        whose = "" if pod_ref is None else f", and nothing is known here of pod {pod_ref}"
+        raise Refused(f"{refused.message}{whose}: name the pool", refused.problem) from None
 
 
 def _all(answers: Mapping[str, Any]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 from ipamd.metrics import TABLE
 from tests.support.agent import Agent
-from tests.support.cluster import Cluster, MemberServer
+from tests.support.cluster import BIN, Cluster, MemberServer
 from tests.support.metrics import Scrape
 
 ENDING = re.compile(r" \(node [\w.:-]+, request [0-9a-f]{16}\)$")
@@ -84,6 +85,18 @@ def test_all_metrics_of_an_agent_are_there_and_no_others(three: Cluster, pool: s
         (call,) = agent.ask("GET", "/v1/calls?pod_ref=t/b").json["items"]
         assert (call["code"], call["pod_ref"]) == (7, "t/b")
         assert ENDING.search(call["msg"])
+        assert why(agent, "t/a")[:2] == (0, "")
+        status, stderr, stdout = why(agent, "t/b")
+        assert (status, "there is no pool nowhere" in stderr, stdout) == (4, True, "")
+        status, stderr, _ = why(agent, "t/c")
+        assert (status, stderr.endswith("nothing is known here of pod t/c: name the pool\n")) == (1, True)
+
+
+def why(agent: Agent, pod: str) -> tuple[int, str, str]:
+    """What ipamctl says on the agent's host: exit status, stderr, stdout."""
+    command = [str(BIN / "ipamctl"), "--server", f"unix:{agent.socket}", "why", "--pod", pod]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+    return done.returncode, done.stderr, done.stdout
 
 
 @pytest.fixture
@@ -102,6 +115,7 @@ def test_without_a_leader_reads_fall_back_where_they_say_so(three: Cluster, last
     for words, status, shown in (
         (("cluster", "status"), 5, "n2"),
         (("who", address), 0, "t/a"),
+        (("who", address, "--at", "-0s"), 0, "t/a"),
         (("node", "show", "n1"), 0, "t/a"),
         (("why", pool), 0, "free"),
         (("why", "--pod", "t/a"), 0, address),
