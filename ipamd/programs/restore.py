@@ -101,8 +101,17 @@ def _restore(data_dir: Path, copy: Callable[[Path], None]) -> tuple[Found, str]:
         _sync(draft / DATABASE_FILE)
         for name in (JOURNAL_DIRECTORY, DATABASE_FILE):
             (draft / name).rename(data_dir / name)
+        _hand_to_owner(data_dir)
         sync_directory(data_dir)
     return found, cluster_id
+
+
+def _hand_to_owner(data_dir: Path) -> None:
+    """Whose directory it is is to use it: an administrator restores for the user that the server runs as."""
+    owner = data_dir.stat()
+    if os.geteuid() == 0 and owner.st_uid != 0:
+        for path in data_dir.rglob("*"):
+            os.chown(path, owner.st_uid, owner.st_gid)
 
 
 def _refuse_used(data_dir: Path) -> None:

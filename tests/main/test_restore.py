@@ -189,6 +189,14 @@ def test_a_directory_that_is_in_use_is_refused(backup: Path, target: Path) -> No
     assert again.exit_code == 1, "a restored one is in use too"
 
 
+@pytest.mark.needs_root
+def test_what_root_restores_belongs_to_whose_the_directory_is(backup: Path, target: Path) -> None:
+    target.mkdir()
+    os.chown(target, 4711, 4712)
+    assert run_restore(backup, "--data-dir", target).exit_code == 0
+    assert {(path.stat().st_uid, path.stat().st_gid) for path in target.rglob("*")} == {(4711, 4712)}
+
+
 def test_it_wants_one_source(backup: Path, target: Path, tmp_path: Path) -> None:
     assert run_restore("--data-dir", target).exit_code == 2
     assert run_restore(backup, "--from-member", tmp_path, "--data-dir", target).exit_code == 2
