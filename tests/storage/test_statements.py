@@ -26,13 +26,16 @@ from ipamd.storage.tables import pools
 from tests.storage.driver import Driver
 
 MODULES = (doubts, history, listing, ops, pool_rows, retention, snapshot, spans, statements, usage, writer)
-SMALL = {"meta", "cluster", "settings", "members", "tokens", "mass_silence", "anon_1"}
-"""Tables of a few rows, and subqueries that are limited."""
+SMALL = {"meta", "cluster", "settings", "members", "tokens", "mass_silence", "restored", "disputes", "anon_1"}
+"""Tables of a few rows, and subqueries that are limited. Disputes are there only while a restore is not confirmed."""
 
 WHOLE = {
     "statements.NODES",  # all of them, when some are lost
     "doubts._LOST",  # an index of just these
     "statements.NEXT_DUE",  # the least of an index: its first entry
+    "history._OLDEST",  # limited to one
+    "statements.UNCONFIRMED",  # all of them, when somebody asks
+    "statements.UNCONFIRMED_AT",  # while a restore is not confirmed: by a report that does not name the pool
     "ops._COUNT_KEYED",  # once, at the start
     "writer._ALL_POOLS",  # likewise
     "retention._OLDEST",  # limited to one
