@@ -42,6 +42,7 @@ class _Node(msgspec.Struct):
     attachments: tuple[_Attachment, ...] = ()
     cluster_id: str | None = None
     restored: bool = False
+    state: str = ""
 
 
 class _Conflict(msgspec.Struct):
@@ -77,7 +78,8 @@ class NodeReach:
         except (msgspec.DecodeError, UnicodeDecodeError, AddressError) as error:
             raise _unreadable(error) from None
         boots = tuple(boot.boot_id for boot in found.boots)
-        return Known(name, said.index, found.cluster_id, sandboxes, boots, found.restored)
+        wants_all = found.restored or found.state == "lost"
+        return Known(name, said.index, found.cluster_id, sandboxes, boots, wants_all)
 
     async def report(self, inventory: Inventory, cluster_id: str | None, deadline_s: float) -> Sequence[Conflict]:
         """Send what was found; who else has addresses that are in use here still. Raises Unavailable."""

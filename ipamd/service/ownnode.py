@@ -45,7 +45,8 @@ def _request(deadline_s: float) -> Request:
 
 def _known(snapshot: Snapshot, name: str) -> Known:
     boots = tuple(boot.boot_id for boot in snapshot.boots(name))
-    wants_all = snapshot.node(name) is None or snapshot.restored() is not None
+    node = snapshot.node(name)
+    wants_all = node is None or node.lost_log_ms is not None or snapshot.restored() is not None
     sandboxes = tuple(_sandboxes(snapshot, name))
     return Known(name, snapshot.applied_index, snapshot.cluster_id(), sandboxes, boots, wants_all)
 

@@ -42,7 +42,7 @@ class Known:
     """The node's boots, the newest last."""
 
     wants_all: bool = False
-    """The cluster may have forgotten some: it does not know this node, or was restored from a backup."""
+    """The cluster may have given some up: it does not know this node, counted it as lost, or was restored."""
 
 
 class Reach(Protocol):

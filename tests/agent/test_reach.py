@@ -55,6 +55,7 @@ async def test_what_is_bound_here_is_known_as_of_an_index() -> None:
         HELD, HELD | {"ifname": None, "container_id": "open"}]})  # fmt: skip
     known = await reach.known(later())
     assert (known.node, known.index, known.cluster_id, known.boots) == ("w1", 9, "x1", ("b1", "b2"))
+    assert not known.wants_all
     assert known.sandboxes == (Sandbox("k", "c1", "eth0", "/run/netns/a", 7, "t/a", (ADDRESS,)),)
     assert (server.asked[0].method, server.asked[0].target) == ("GET", "/v1/nodes/w1")
 
@@ -99,3 +100,9 @@ async def test_what_is_no_answer_is_said_in_a_sentence(status: int, body: Any, w
     for asking in (reach.known(later()), reach.report(Inventory("w1", "b1", 1, ()), None, later())):
         with pytest.raises(Unavailable, match=why):
             await asking
+
+
+@pytest.mark.parametrize("why", [{"state": "lost"}, {"state": "alive", "restored": True}])
+async def test_who_was_away_or_whose_cluster_was_looks_for_what_it_knows_no_more(why: dict[str, Any]) -> None:
+    reach, _ = build(body={"cluster_id": "x1", "boots": [], "attachments": [], **why})
+    assert (await reach.known(later())).wants_all
