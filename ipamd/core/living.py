@@ -126,10 +126,13 @@ def disputes(view: View, node: str, living: Living, now_ms: int) -> Iterator[Dis
 
 
 def _is_own(view: View, holder: AssignedAddress, living: Living) -> bool:
+    """Whether an address is recorded for a living pod, or for its container under whatever name."""
     attachment = view.attachment_by_id(holder.attachment_id)
     reservation = view.reservation_by_id(attachment.reservation_id) if attachment else None
     if attachment is None or reservation is None:
         raise LookupError(f"{holder.address} in space {holder.space} is held by nobody")
+    if attachment.owner is not None and attachment.owner.container_id == living.container_id:
+        return True
     return (reservation.pod_ref, attachment.ifname) == (living.pod_ref, living.ifname)
 
 

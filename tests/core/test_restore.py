@@ -144,6 +144,13 @@ def test_what_is_recorded_for_another_is_in_dispute_and_given_to_neither(world: 
     assert refused(world.confirm_pool()) is Code.IN_CONFLICT
 
 
+def test_a_container_has_no_dispute_with_itself_under_another_name(world: RestoredWorld) -> None:
+    """As one that an import named after its container, since it knew no more."""
+    world.lists(Living("c1", "t/other", "192.0.2.1"))
+    assert world.state.disputes() == []
+    assert world.holders() == {"192.0.2.1": "t/a eth0"}
+
+
 def test_it_ends_when_the_other_is_listed_no_more(world: RestoredWorld) -> None:
     world.lists(Living("c5", "t/q", "192.0.2.1", node="n2"), node="n2")
     world.lists(node="n2", boot=None)
