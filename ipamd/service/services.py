@@ -130,9 +130,7 @@ class Services:
             log=log,
             clock=clock,
             random=random,
-            sandboxes=Sandboxes(
-                namespaces, records, lambda data: read_recorded(data, facts.node, facts.cluster)
-            ),
+            sandboxes=Sandboxes(namespaces, records, lambda data: read_recorded(data, facts.node, facts.cluster)),
             files=HostFiles(texts),
             notices=Notices(),
             facts=facts,

@@ -52,7 +52,8 @@ class LeaderBody(Given):
 class MemberShown(Shown):
     """A Raft member. What is not known of it, because it does not answer, is null.
 
-    `level` is what its program knows of the log, `version` the program's own. `digest` is that of its state at `digest_index`; the digests of all members at one index are equal.
+    `level` is what its program knows of the log, `version` the program's own. `digest` is that of its state at
+    `digest_index`; the digests of all members at one index are equal.
     """
 
     name: str
