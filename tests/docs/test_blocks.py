@@ -1,4 +1,4 @@
-"""Every shell block of the tutorial and of the how-to pages is run, or says why it cannot be on one machine."""
+"""Every shell block of README, tutorial and how-to pages is run, or says why it cannot be on one machine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from tests.docs.howto import ROOT, Fence, blocks, fences, run
 
 DOCS = ROOT / "docs"
-PAGES = sorted([*(DOCS / "tutorial").glob("*.md"), *(DOCS / "howto").glob("*.md")])
+PAGES = sorted([*(DOCS / "tutorial").glob("*.md"), *(DOCS / "howto").glob("*.md"), ROOT / "README.md"])
 KINDS = {"sh", "output", "json", "yaml", "toml", "hcl", "ini", "text"}
 SHORTEST_REASON = 15
 
