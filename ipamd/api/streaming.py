@@ -11,6 +11,7 @@ import msgspec
 from aiohttp import web
 
 from ipamd.api.access import Caller
+from ipamd.api.exchange import FEW
 from ipamd.api.redaction import redacted
 from ipamd.api.schema.events import EVENT_STREAM, show_event
 from ipamd.core.model import Event
@@ -69,7 +70,9 @@ async def _send_all(response: web.StreamResponse, stream: EventStream, is_known:
         except (ApiError, Unavailable) as end:
             await _write(response, f": {end.detail}\n\n".encode())
             return
-        await _write(response, _told(events, stream) or _BEAT)
+        many = len(events) > FEW  # they are written beside the loop, which others need
+        told = await asyncio.to_thread(_told, events, stream) if many else _told(events, stream)
+        await _write(response, told or _BEAT)
 
 
 async def _write(response: web.StreamResponse, data: bytes) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ipamd.api.exchange import Exchange, Reply
+from ipamd.api.exchange import Exchange, Later, Reply
 from ipamd.api.query import decode_cursor, encode_cursor
 from ipamd.api.schema.common import Items
 from ipamd.api.schema.events import EVENT_STREAM, EventsQuery, read_index, show_event
@@ -24,8 +24,9 @@ async def list_events(exchange: Exchange[None, EventsQuery]) -> Reply:
         raise ApiError("invalid_request", f"query parameter after: {LATEST} is for who accepts {EVENT_STREAM}")
     place = Place(_after(query), query.cluster)
     page = await exchange.services.events.page(place, query.limit, query.wanted(), exchange.request)
-    cursor = None if page.value.next is None else encode_cursor(page.value.next)
-    return Reply(page.index, Items(items=tuple(map(show_event, page.value.items)), next=cursor))
+    items, more = page.value
+    cursor = None if more is None else encode_cursor(more)
+    return Reply(page.index, Later(lambda: Items(items=tuple(map(show_event, items)), next=cursor), len(items)))
 
 
 async def _stream(exchange: Exchange[None, EventsQuery]) -> Reply:

@@ -96,8 +96,12 @@ def when(ms: int) -> str:
 def read_time(text: str, name: str) -> int:
     """A time of RFC 3339, with its offset from UTC, in ms. Raises ApiError."""
     try:
-        at = datetime.fromisoformat(_FRACTION.sub(r"\1", text.upper())) if _TIME.fullmatch(text) else None
-    except ValueError:  # the 30th of February
+        at = (
+            datetime.fromisoformat(_FRACTION.sub(r"\1", text.upper())).astimezone(UTC)
+            if _TIME.fullmatch(text)
+            else None
+        )
+    except (ValueError, OverflowError):  # the 30th of February; before the year 1
         at = None
     if at is None:
         detail = f"{name} must be a time like 2026-11-24T09:00:00Z (RFC 3339), not {text[:40]!r}"
