@@ -18,6 +18,7 @@ from ipamd.consensus.limits import Limits
 from ipamd.consensus.peers import ALONE, Beginning, Ears, Join, Message, Refusal
 from ipamd.consensus.replica import Replica
 from ipamd.core.commands import Command, encode_command
+from ipamd.core.levels import LEVEL
 from ipamd.core.model import Member
 from ipamd.core.ports import Answer, Unavailable
 from tests.consensus.journals import ManualClock
@@ -30,7 +31,7 @@ STEP_S = 0.05
 
 
 def member(name: str, *, voter: bool = True, member_id: str | None = None) -> Member:
-    return Member(name, member_id or f"id-{name}", f"{name}:1", f"http://{name}", voter)
+    return Member(name, member_id or f"id-{name}", f"{name}:1", f"http://{name}", voter, LEVEL)
 
 
 def members(names: Iterable[str]) -> tuple[Member, ...]:

@@ -14,6 +14,7 @@ from ipamd.consensus.limits import Limits
 from ipamd.consensus.node import RaftNode
 from ipamd.consensus.peers import ALONE, Beginning
 from ipamd.consensus.wire import MemberTls, TcpWire
+from ipamd.core.levels import LEVEL
 from ipamd.core.model import Member
 from ipamd.core.ports import Unavailable
 from ipamd.system import SystemClock
@@ -64,7 +65,7 @@ class Host:
 
     @property
     def me(self) -> Member:
-        return Member(self.name, self.member_id, f"127.0.0.1:{self.port}", f"http://{self.name}")
+        return Member(self.name, self.member_id, f"127.0.0.1:{self.port}", f"http://{self.name}", level=LEVEL)
 
     async def start(self, beginning: Beginning = ALONE) -> RaftNode:
         limits = self.lab.limits

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from ipamd.consensus import membership
 from ipamd.consensus.peers import Gather, Join, Why
 from ipamd.core.commands import AddMember, BindMember, Found, Origin, PromoteMember, RemoveMember
+from ipamd.core.levels import LEVEL
 from ipamd.core.model import Member, Settings
 from ipamd.core.ports import Answer, Unavailable
 from tests.consensus.net import Net, answers, member, members
@@ -211,7 +212,7 @@ async def test_members_survive_a_restart_of_all() -> None:
 
 async def test_an_address_that_changed_is_kept() -> None:
     net = await founded("abc")
-    moved = Member("b", "id-b", "b:2", "http://b2")
+    moved = Member("b", "id-b", "b:2", "http://b2", level=LEVEL)
     net.stop("b")
     net.start("b", me=moved)
     net.connect_all()
@@ -316,21 +317,21 @@ async def test_who_cannot_read_the_log_is_not_let_in() -> None:
     net = await founded("abc")
     hello = net["b"].hello()
     assert net["a"].greet(hello) is None
-    net.machine("a").level = 2
+    net.machine("a").level = LEVEL + 1
     refusal = net["a"].greet(hello)
     assert refusal is not None
     assert refusal.why is Why.OLD
     assert refusal.sentence.startswith("b runs an older version of ipamd than its cluster has come to need: install")
-    assert net["a"].greet(replace(hello, level=2)) is None
+    assert net["a"].greet(replace(hello, level=LEVEL + 1)) is None
 
 
 async def test_the_level_of_each_member_is_kept_as_it_says_it(monkeypatch: pytest.MonkeyPatch) -> None:
     net = await founded("abc")
-    monkeypatch.setattr(membership, "LEVEL", 2)
+    monkeypatch.setattr(membership, "LEVEL", LEVEL + 1)
     net.restart("b")
     net.run(2)
-    assert {one.name: one.level for one in net["c"].members} == {"a": 2, "b": 2, "c": 1}
+    assert {one.name: one.level for one in net["c"].members} == {"a": LEVEL + 1, "b": LEVEL + 1, "c": LEVEL}
     monkeypatch.undo()
     net.restart("b")
     net.run(2)
-    assert {one.name: one.level for one in net["c"].members}["b"] == 1
+    assert {one.name: one.level for one in net["c"].members}["b"] == LEVEL

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ipamd.consensus.peers import Join
 from ipamd.core.commands import AddMember, Command, Origin, RemoveMember, encode_command
 from ipamd.core.entries import OP_BYTES, Item
+from ipamd.core.levels import LEVEL
 from ipamd.core.model import Member
 from ipamd.core.outcomes import Done
 from ipamd.core.ports import Answer
@@ -92,7 +93,7 @@ class Moves:
 
     def _take_in(self, name: str) -> None:
         host = self._world.new_host(name)
-        member = Member(name, host.member_id, name, name, voter=False)
+        member = Member(name, host.member_id, name, name, voter=False, level=LEVEL)
 
         def joins(index: int) -> None:
             members = self._world.members_at(index)

@@ -24,6 +24,7 @@ from ipamd.consensus.node import RaftNode
 from ipamd.core.commands import Found, Origin, encode_command
 from ipamd.core.entries import OP_BYTES, Item
 from ipamd.core.evidence import Look
+from ipamd.core.levels import LEVEL
 from ipamd.core.model import Member, Role, Settings, Token
 from ipamd.metrics import ServerMetrics, Watched
 from ipamd.service import Services
@@ -181,7 +182,7 @@ async def running(
 
 async def _found(node: RaftNode) -> None:
     token = Token("t0", "admin", Role.ADMIN, digest_of(SECRET), 1)
-    member = Member("n1", "m1", "127.0.0.1:7481", "http://127.0.0.1:7480")
+    member = Member("n1", "m1", "127.0.0.1:7481", "http://127.0.0.1:7480", level=LEVEL)
     found = Found(Origin("system", "found"), "cluster-1", Settings(), (member,), token)
     await node.propose(Item(system.random_bytes(OP_BYTES), encode_command(found)), 10)
 
