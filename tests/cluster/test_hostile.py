@@ -1,7 +1,7 @@
 """Bad company: the plugin's ADDs stay quick, and the server small, whoever else is there and whatever they do.
 
-ROUNDS=1 is 300 calls of the plugin in each scene. On a machine that is busy already, where a plugin alone takes over half of
-what is allowed, twice that time is.
+ROUNDS=1 is 300 calls of the plugin in each scene. On a machine that is busy already, where a plugin alone takes over a third of
+what is allowed, three times that is.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from tests.support.certificates import Shop
 from tests.support.cluster import MemberServer
 from tests.support.plugin import Runtime
 from tests.support.wire import cni_conf
+
+pytestmark = pytest.mark.timeout(400)
 
 CALLS = max(100, round(300 * float(os.environ.get("ROUNDS", "0.1"))))
 P99_S = 0.2
@@ -105,7 +107,7 @@ def check(name: str, victim: Victim, runtime: Runtime, *attacks: Attack) -> Coun
     )
     print(f"\n{name}: ADD {figures}, {dict(counted)}")  # noqa: T201 - one wants to see them
     assert peak_mib < RSS_MIB
-    assert p99 < max(P99_S, 2 * calm_p99_s)
+    assert p99 < max(P99_S, 3 * calm_p99_s)
     return counted
 
 
