@@ -47,7 +47,7 @@ class Minted(NamedTuple):
 
 class _Known(NamedTuple):
     token: Token
-    index: int
+    log_index: int
     read_s: float
 
 
@@ -131,7 +131,7 @@ class Tokens:
         known = self._known.get(digest)
         if known is None:
             return None
-        is_fresh = known.index >= self._log.status().applied or self._clock.monotonic_s() - known.read_s < _FRESH_S
+        is_fresh = known.log_index >= self._log.status().applied or self._clock.monotonic_s() - known.read_s < _FRESH_S
         return known.token if is_fresh else None
 
     def _look_up(self, digest: bytes) -> Token | None:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import socket
 import stat
+import subprocess
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -180,3 +184,20 @@ def test_an_enrol_token_that_is_not_accepted_is_told_and_not_shown(server: Serve
         lines = [json.loads(line) for line in agent.log.splitlines()]
         assert any("unknown, revoked or expired" in line["msg"] for line in lines)
         assert ask_socket(agent.socket, "GET", "/livez").status == 200
+
+
+def test_under_a_supervisors_socket_the_first_call_waits_for_the_token(
+    server: Server, enrol_file: Path, tmp_path: Path
+) -> None:
+    """The plugin calls before the agent was ever started, as on a node that comes up: it waits, and is answered."""
+    agent = agent_of(tmp_path / "w11", "w11", [server.url], enrol_file)
+    agent.prefix = ("sh", "-c", 'exec 3<&0 </dev/null; LISTEN_PID=$$ LISTEN_FDS=1 exec "$@"', "sh")
+    with closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as listener, ThreadPoolExecutor(1) as threads:
+        listener.bind(str(agent.socket))
+        listener.listen(64)
+        call = threads.submit(agent.cni, "add", "c1", "t/w11", timeout_s=30)
+        with agent.log_file.open("ab") as log:
+            agent.process = subprocess.Popen(agent.command(), stdin=listener.fileno(), stdout=log, stderr=log)
+        with agent:
+            assert call.result(40).status == 200
+            assert own_token(agent).exists()
