@@ -12,5 +12,5 @@ from ipamctl.session import Session, Verb
 @click.argument("node")
 @click.pass_obj
 def forget(session: Session, /, node: str) -> None:
-    """Forget a node that holds nothing and is gone."""
+    """Forget a node that holds nothing and is gone. Its tokens are revoked; its name may be enrolled anew."""
     session.show(session.client.write("DELETE", route("nodes", node)), lambda _answer: f"node {node} is forgotten")

@@ -13,6 +13,6 @@ from ipamctl.session import Session, Verb
 @click.argument("new")
 @click.pass_obj
 def rename(session: Session, /, old: str, new: str) -> None:
-    """Give a node another name, with all that it holds."""
+    """Give a node another name, with all that it holds, its tokens too."""
     answer = session.client.write("POST", route("nodes", old, "rename"), {"to": new})
     session.show(answer, lambda _answer: f"node {old} is now {new}")
