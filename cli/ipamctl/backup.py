@@ -20,20 +20,18 @@ _CHUNK_BYTES = 1 << 20
 
 @click.command(cls=Verb)
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--force", is_flag=True, help="Replace a FILE that is there.")
 @click.pass_obj
-def backup(session: Session, /, file: Path, *, force: bool) -> None:
+def backup(session: Session, /, file: Path) -> None:
     """Write the cluster's whole state to FILE, and its SHA-256 to FILE.sha256, for `ipamd restore`.
 
-    Servers and pods go on meanwhile. FILE is whole or not there.
+    Servers and pods go on meanwhile. FILE is whole or not there; one that was there is replaced.
     """
-    if file.exists() and not force:
-        raise Refused(f"{file} is there already; --force replaces it")
-    draft = file.with_name(f"{file.name}.part")
+    draft, beside = file.with_name(f"{file.name}.part"), file.with_name(f"{file.name}.sha256")
     try:
         got = _fetch(session, draft)
-        _write(file.with_name(f"{file.name}.sha256"), f"{got['sha256']}  {file.name}\n".encode())
+        beside.unlink(missing_ok=True)  # at no moment is a hash beside a file that is not its own
         draft.replace(file)
+        _write(beside, f"{got['sha256']}  {file.name}\n".encode())
         _sync(file.absolute().parent)
     except OSError as error:
         raise Refused(f"{file} cannot be written: {error.strerror or error}") from error

@@ -26,6 +26,9 @@ AGAIN_S: Final = 60.0
 """How soon a scheduled backup is tried again that failed, at most."""
 
 
+_LOOK_S: Final = 1.0
+
+
 class Made(Protocol):
     """A backup that was made."""
 
@@ -162,6 +165,8 @@ class Backups(Background):
         schedule = self._schedule
         if schedule is None:
             return
+        while self._cluster_id() is None:  # noqa: ASYNC110 - the Raft thread founds it
+            await asyncio.sleep(_LOOK_S)
         pause_s = await self._until_first_s(schedule)
         while True:
             await asyncio.sleep(pause_s)
@@ -169,11 +174,8 @@ class Backups(Background):
 
     async def _until_first_s(self, schedule: Schedule) -> float:
         """A restart does not begin anew: the newest backup says when the next one is due."""
-        cluster_id = self._cluster_id()
-        if cluster_id is None:
-            return 0.0
         try:
-            kept = await asyncio.to_thread(self._files.kept, schedule.directory, cluster_id)
+            kept = await asyncio.to_thread(self._files.kept, schedule.directory, self._cluster_id() or "")
         except OSError:
             return 0.0  # the first try says what is wrong
         if not kept:

@@ -1,6 +1,7 @@
 """Owns backups as files: a snapshot of the state, complete and readable by SQLite, with its SHA-256 beside it.
 
-Each is written under another name, made durable, and only then given its own: what has the name is whole.
+Each is written under another name, made durable, and only then given its own: what has the name is whole, and says so
+itself, with the hash at its end; the one beside it is for people and comes last.
 """
 
 from __future__ import annotations
@@ -62,8 +63,9 @@ class BackupFiles:
         try:
             made = self.make(draft)
             path = directory / name_of(cluster_id, made.log_index)
-            _write_hash(path, made.sha256)
+            hash_file(path).unlink(missing_ok=True)  # at no moment is a hash beside a file that is not its own
             draft.replace(path)
+            _write_hash(path, made.sha256)
             _sync_directory(directory)
         finally:
             draft.unlink(missing_ok=True)
