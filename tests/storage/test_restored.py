@@ -1,0 +1,55 @@
+"""What a restore withholds costs the same for a small pool, a /8 and a /64: it is said of pools, never of addresses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ipamd.core.addresses import parse_address
+from ipamd.core.commands import Add, ConfirmPool, CreatePool, Found, PoolRequest
+from ipamd.core.model import Owner, Settings
+from ipamd.core.outcomes import Granted, Refused
+from ipamd.storage.restore import renew
+from tests.core.restored import MEMBERS
+from tests.core.world import ORIGIN, definition
+from tests.storage.driver import WALL_MS, Driver
+
+PODS = 20
+CASES = [
+    ("192.0.2.0/24", "192.0.2", 254),
+    ("10.0.0.0/8", "10.0.7", 2**24 - 2),
+    ("2001:db8::/64", "2001:db8", 2**64 - 1),
+]
+
+
+def add(pod: str, *addresses: str) -> Add:
+    wanted = tuple(map(parse_address, addresses))
+    return Add(ORIGIN, (PoolRequest("p"),), pod, "eth0", Owner(f"c-{pod}", "n1", "k"), addresses=wanted)
+
+
+@pytest.mark.parametrize(("subnet", "begin", "total"), CASES, ids=str)
+def test_nothing_is_kept_for_single_addresses(tmp_path: Path, subnet: str, begin: str, total: int) -> None:
+    driver = Driver(tmp_path)
+    driver.run(Found(ORIGIN, "old", Settings(), MEMBERS))
+    driver.run(CreatePool(ORIGIN, definition("p", subnet)))
+    dot = "::" if ":" in begin else "."
+    for number in range(PODS):
+        driver.run(add(f"t/{number}", f"{begin}{dot}{3 * number + 2}"))
+    free = driver.rows("SELECT count(*) FROM free_spans")
+    driver.close()
+    renew(tmp_path, "new", WALL_MS)
+    driver.open()
+    assert driver.rows("SELECT count(*) FROM free_spans") == [(0,)]
+    assert driver.rows("SELECT count(*) FROM unconfirmed") == [(1,)]
+    with driver.state.snapshot() as state:
+        (counts,) = state.counts(state.pools("", 1)[0]).values()
+        assert (counts.total, counts.bound, counts.withheld, counts.free) == (total, PODS, total - PODS, 0)
+    (refused,) = driver.run(add("t/new"))
+    assert isinstance(refused, Refused)
+    driver.run(ConfirmPool(ORIGIN, "p"))
+    assert driver.rows("SELECT count(*) FROM free_spans") == free
+    (granted,) = driver.run(add("t/new"))
+    assert isinstance(granted, Granted)
+    assert driver.examine() == []
+    driver.close()
