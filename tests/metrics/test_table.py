@@ -119,7 +119,8 @@ def test_promtool_is_content(words: tuple[Any, ...]):
 @pytest.mark.needs_promtool
 def test_promtool_finds_a_rule_that_does_not_fire(tmp_path: Path):
     (tmp_path / RULES.name).write_text(RULES.read_text().replace("== 0", "== -1"))
-    (tmp_path / RULES_TEST.name).write_text(RULES_TEST.read_text())
+    tests = yaml.safe_load(RULES_TEST.read_text())
+    (tmp_path / RULES_TEST.name).write_text(yaml.safe_dump({**tests, "tests": tests["tests"][:1]}))
     words = ["promtool", "test", "rules", RULES_TEST.name]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 1
