@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from bench.figures import Figure, middle_ms
 from bench.pools import make
@@ -26,24 +27,43 @@ def measure(server: Server, folder: Path) -> Iterator[Figure]:
     static = install(folder / "static", "--static") if compilers() else None
     conf, said = folder / "conf.json", folder / "said"
     conf.write_bytes(cni_conf(pool))
-    bare_s, plugin_s, served_s, static_s = [], [], [], []
+    bares, plugins, served_s, statics = list[Took](), list[Took](), list[float](), list[Took]()
     for run in range(RUNS):
-        bare_s.append(spawn([python, "-I", "-S", "-c", "pass"], {}, conf, said))
-        plugin_s.append(spawn([str(plugin)], environment(server, run), conf, said))
+        bares.append(spawn([python, "-I", "-S", "-c", "pass"], {}, conf, said))
+        plugins.append(spawn([str(plugin)], environment(server, run), conf, said))
         served_s.append(ask(server, run, cni_conf(pool)))
         if static is not None:
-            static_s.append(spawn([str(static)], environment(server, RUNS + run), conf, said))
-    bare, whole, share = middle_ms(bare_s), middle_ms(plugin_s), middle_ms(served_s)
+            statics.append(spawn([str(static)], environment(server, RUNS + run), conf, said))
+    bare, whole, share = lasted_ms(bares), lasted_ms(plugins), middle_ms(served_s)
     yield Figure("bare interpreter, python3 -I -S -c pass, p50", bare, "ms", note=python)
     yield Figure("whole plugin process, one ADD, p50", whole, "ms", at_most=1.5 * bare + share)
     yield Figure(
         "the server's share of it, p50", share, "ms", note="the same ADD on a new connection, from a warm process"
     )
     yield Figure("(plugin - server) / bare interpreter", (whole - share) / bare, "x", at_most=1.5)
+    yield Figure("processor time of a bare interpreter, p50", worked_ms(bares), "ms")
+    yield Figure("processor time of the plugin, p50", worked_ms(plugins), "ms")
     if static is not None:
-        yield Figure(
-            "whole static plugin process, one ADD, p50", middle_ms(static_s), "ms", note="a C compiler made it"
-        )
+        yield Figure("whole static plugin process, one ADD, p50", lasted_ms(statics), "ms", note="a C compiler made it")
+        yield Figure("processor time of the static plugin, p50", worked_ms(statics), "ms")
+        yield Figure("processor time, static plugin / plugin", worked_ms(statics) / worked_ms(plugins), "x")
+
+
+class Took(NamedTuple):
+    """What one process took: until its end, and of the processors, in seconds."""
+
+    lasted_s: float
+    worked_s: float
+
+
+def lasted_ms(processes: list[Took]) -> float:
+    """The median until the end, in milliseconds."""
+    return middle_ms([one.lasted_s for one in processes])
+
+
+def worked_ms(processes: list[Took]) -> float:
+    """The median of processor time, which a busy machine hardly changes, in milliseconds."""
+    return middle_ms([one.worked_s for one in processes])
 
 
 def install(folder: Path, *how: str) -> Path:
@@ -92,8 +112,8 @@ def ask(server: Server, run: int, conf: bytes) -> float:
     return took
 
 
-def spawn(command: list[str], env: dict[str, str], stdin: Path, stdout: Path) -> float:
-    """Run a process to its end, with files as its stdin and stdout; seconds. Raises RuntimeError if it fails.
+def spawn(command: list[str], env: dict[str, str], stdin: Path, stdout: Path) -> Took:
+    """Run a process to its end, with files as its stdin and stdout. Raises RuntimeError if it fails.
 
     Nothing of this process takes part in between, so that what is measured is the other one.
     """
@@ -103,8 +123,8 @@ def spawn(command: list[str], env: dict[str, str], stdin: Path, stdout: Path) ->
     ]
     began = time.perf_counter()
     process = os.posix_spawn(command[0], command, env, file_actions=files)
-    _, status = os.waitpid(process, 0)
-    took = time.perf_counter() - began
+    _, status, used = os.wait4(process, 0)
+    took = Took(time.perf_counter() - began, used.ru_utime + used.ru_stime)
     if status != 0:
         raise RuntimeError(f"{command[0]} failed: {stdout.read_text()}")
     return took
