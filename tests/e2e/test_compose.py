@@ -21,7 +21,7 @@ from demo.cni import CNI_BIN
 from tests.support.host import Host, wait_until
 from tests.support.images import Images
 
-pytestmark = [pytest.mark.needs_root, pytest.mark.needs_plugins, pytest.mark.needs_compose, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.needs_root, pytest.mark.needs_plugins, pytest.mark.needs_compose, pytest.mark.timeout(1500)]
 
 ROOT = Path(__file__).resolve().parents[2]
 BASE = "localhost/base"
@@ -31,8 +31,8 @@ LARGEST_MIB = 180
 
 CONF = json.dumps({"cniVersion": "1.0.0", "name": "web", "ipam": {"type": "ipamd", "pool": "web"}})
 ADD = (
-    f"echo '{CONF}' | CNI_COMMAND=ADD CNI_CONTAINERID={{name}} CNI_NETNS=/proc/self/ns/net CNI_IFNAME=eth0"
-    ' CNI_ARGS="K8S_POD_NAMESPACE=default;K8S_POD_NAME={name}" /opt/cni/bin/ipamd'
+    f"echo '{CONF}' | CNI_COMMAND=ADD CNI_CONTAINERID=$0 CNI_NETNS=/proc/self/ns/net CNI_IFNAME=eth0"
+    ' CNI_ARGS="K8S_POD_NAMESPACE=default;K8S_POD_NAME=$0" /opt/cni/bin/ipamd'
 )
 ASK = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1], timeout=10).read().decode())"
 
@@ -68,7 +68,7 @@ class Compose:
 
     def add(self, name: str) -> str:
         """An ADD of the plugin in the node's container; the address. Raises AssertionError when it fails."""
-        result = json.loads(self.podman("exec", "worker", "sh", "-c", ADD.format(name=name)))
+        result = json.loads(self.podman("exec", "worker", "sh", "-c", ADD, name))
         return str(result["ips"][0]["address"])
 
     def cluster(self, server: str) -> dict[str, Any]:
@@ -90,16 +90,24 @@ class Compose:
 
 
 @pytest.fixture(scope="module")
-def images(tmp_path_factory: pytest.TempPathFactory) -> Images:
+def images() -> Iterator[Images]:
     """The image, built from the real Dockerfile, and that of Prometheus."""
-    made = Images(tmp_path_factory.mktemp("images"), CNI_BIN)
+    made = Images(CNI_BIN)
+    try:
+        build(made)
+        yield made
+    finally:
+        made.close()
+
+
+def build(made: Images) -> None:
+    """The base, the real Dockerfile on it, and Prometheus."""
     base = re.findall(r"^ARG DEBIAN=(\S+)$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)[0]
     services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
     made.make_base(base)
     made.podman("tag", base, BASE)
     made.build(ROOT, services["n1"]["image"])
     made.make_prometheus(base, services["prometheus"]["image"])
-    return made
 
 
 @pytest.fixture(scope="module")

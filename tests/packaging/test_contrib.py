@@ -24,6 +24,15 @@ CONTRIB = Path(__file__).resolve().parents[2] / "contrib"
 UNITS = sorted((CONTRIB / "systemd").iterdir())
 NETWORKS = sorted(CONTRIB.rglob("*.conflist"))
 DAEMONSET = CONTRIB / "kubernetes" / "ipamd-agent.yaml"
+HIDING = {
+    *("ProtectSystem", "ProtectHome", "ProtectProc", "ProtectHostname", "ProtectControlGroups"),
+    *("ProtectKernelTunables", "ProtectKernelModules", "ProtectKernelLogs"),
+    *("PrivateTmp", "PrivateMounts", "PrivateDevices", "PrivateUsers", "PrivateNetwork", "ProcSubset", "MountFlags"),
+    *("RootDirectory", "RootImage", "BindPaths", "BindReadOnlyPaths", "TemporaryFileSystem"),
+    *("ReadOnlyPaths", "InaccessiblePaths", "NoExecPaths", "ExtensionImages"),
+}
+"""Options with which systemd gives a service mounts, or namespaces, of its own (systemd.exec(5))."""
+
 SETTINGS = {
     "IPAMD_SERVER": "https://a.example:7480 https://b.example:7480",
     "IPAMD_TOKEN_FILE": "/etc/ipamd/node.token",
@@ -55,8 +64,7 @@ def test_no_unit_hides_the_namespaces_of_pods(unit: Path) -> None:
     parser = ConfigParser(strict=False, interpolation=None)
     parser.optionxform = str  # type: ignore[assignment,method-assign]
     parser.read(unit)
-    hiding = {"ProtectSystem", "ProtectHome", "PrivateTmp", "PrivateMounts", "PrivateDevices", "RootDirectory"}
-    assert hiding & set(parser["Service"]) == set()
+    assert HIDING & set(parser["Service"]) == set()
 
 
 @pytest.mark.parametrize("path", NETWORKS, ids=lambda path: str(path.relative_to(CONTRIB)))

@@ -8,12 +8,13 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 from tests.support.host import Host
 
-BUILD_S = 400
+BUILD_S = 900
 
 _CONFIG = """
 [containers]
@@ -43,11 +44,11 @@ CMD ["--config.file=/etc/prometheus/prometheus.yml", "--storage.tsdb.path=/prome
 
 
 class Images:
-    """podman's images in a folder, and a program `podman` for those who run it by name."""
+    """podman's images in a folder of their own, and a program `podman` for those who run it by name."""
 
-    def __init__(self, folder: Path, plugins: Path) -> None:
-        self._folder = folder
-        (folder / "net.d").mkdir(parents=True)
+    def __init__(self, plugins: Path) -> None:
+        self._folder = folder = Path(tempfile.mkdtemp(prefix="ipamd-images-"))
+        (folder / "net.d").mkdir()
         self.config = folder / "containers.conf"
         self.config.write_text(_CONFIG.format(plugins=plugins, folder=folder))
         self.program = folder / "podman"
@@ -73,6 +74,13 @@ class Images:
         self.podman("import", archive, tag)
         archive.unlink()
         shutil.rmtree(root)
+
+    def close(self) -> None:
+        """Let go of all of it: mounts first, which a container that was cut short leaves behind."""
+        mounts = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()]
+        for mount in reversed([mount for mount in mounts if Path(mount).is_relative_to(self._folder)]):
+            run("umount", "--lazy", mount)
+        shutil.rmtree(self._folder)
 
     def build(self, context: Path, tag: str, *arguments: str | Path) -> None:
         """Build a Dockerfile, the real one or another."""
