@@ -95,6 +95,18 @@ def test_what_was_seen_of_an_older_binding_says_nothing_of_this_one(world: World
     assert granted(world.add("t/a", "c2", node="n2")) == "192.0.2.1"
 
 
+def test_an_add_that_its_pods_next_life_overtook_on_another_node_takes_nothing(world: World) -> None:
+    """It comes late, with a uid that nobody has seen; the next life is on a node that reports."""
+    world.report("n2")
+    world.add("t/b", "c4", node="n2", uid="u2", inode=9)
+    assert refused(world.add("t/b", "c3", node="n1", uid="u1")) is Code.CONTESTED
+    world.report("n2", c4=True)
+    assert refused(world.add("t/b", "c3", node="n1", uid="u1")) is Code.CONTESTED
+    assert freed(world.delete("c3")) == []
+    assert world.bound("t/b").owner == Owner("c4", "n2", "k", "/run/netns/x", 9)
+    assert granted(world.add("t/b", "c4", node="n2", uid="u2", inode=9)) == "192.0.2.2"
+
+
 def test_what_nobody_ever_saw_moves(world: World) -> None:
     world.add("t/b", "c3")
     assert granted(world.add("t/b", "c4", node="n2")) == "192.0.2.2"
