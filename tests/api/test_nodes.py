@@ -8,6 +8,7 @@ import pytest
 
 from ipamd.core.commands import LoseNodes, Origin, SilentNode
 from ipamd.core.outcomes import Done
+from ipamd.service import nodes
 from ipamd.service.request import Request
 from tests.api.test_shapes import check_problem
 from tests.support.stack import Got, Stack, conf
@@ -67,6 +68,28 @@ async def test_two_reports_free_what_is_gone_and_events_say_why(stack: Stack) ->
     last = (await stack.ask("GET", "/v1/events?limit=5000")).json["items"][-1]
     assert (last["kind"], last["pod_ref"], last["node"]) == ("released", "d/a", "box")
     assert "found its namespace gone" in last["detail"]
+
+
+async def test_one_entry_frees_no_more_than_some_of_what_is_gone(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert nodes.CHUNK <= 500
+    monkeypatch.setattr(nodes, "CHUNK", 2)
+    await stack.pool()
+    await stack.ask("PUT", "/v1/settings", {"evidence_grace_s": 0})
+    gone = [f"c{number}" for number in range(5)]
+    for container in gone:
+        await add(stack, container, f"d/{container}")
+    sizes: list[int] = []
+    carry_out = stack.services.nodes._proposer.carry_out
+
+    async def counted(command: Any, *more: Any) -> Any:
+        sizes.append(len(command.seen))
+        return await carry_out(command, *more)
+
+    monkeypatch.setattr(stack.services.nodes._proposer, "carry_out", counted)
+    for _ in range(2):
+        await report(stack, *(line(container, alive=False) for container in gone))
+    assert sizes == [2, 2, 1] * 2
+    assert (await shown(stack))["attachments"] == []
 
 
 async def test_a_list_older_than_a_pod_says_nothing_of_it(stack: Stack) -> None:
