@@ -17,6 +17,7 @@ from ipamctl.config import ServerType, load_file, read_token, read_trust
 from ipamctl.events import events
 from ipamctl.imports import import_
 from ipamctl.node import node
+from ipamctl.note import note
 from ipamctl.pool import pool
 from ipamctl.reservation import reservation
 from ipamctl.server import NODE_SOCKET, Server, parse_server
@@ -78,7 +79,7 @@ def cli(
 
 
 _COMMANDS: tuple[click.Command, ...] = (
-    *(pool, reservation, address, who, why, node, cluster, token, events, settings),
+    *(pool, reservation, address, who, why, node, cluster, token, events, note, settings),
     *(backup, import_, cni, tls, completion),
 )
 for _command in _COMMANDS:

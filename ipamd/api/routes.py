@@ -37,7 +37,8 @@ from ipamd.api.schema.common import Items, ListQuery, ReadQuery, SpaceQuery, Wri
 from ipamd.api.schema.events import EVENT_STREAM
 
 _A, _P, _R, _N, _M = address_shapes, pool_shapes, reservation_shapes, node_shapes, admin_shapes
-_T, _C, _I, _K = test_shapes, cluster_shapes, import_shapes, token_shapes
+_T, _C, _I, _K, _E = test_shapes, cluster_shapes, import_shapes, token_shapes, event_shapes
+_UNKNOWN = ("pool_not_found", "not_found")
 _ANYBODY, _READER, _OPERATOR, _ADMIN = Least.ANYBODY, Least.READER, Least.OPERATOR, Least.ADMIN
 _ANY, _OWN = ForNodes.ANY, ForNodes.OWN
 _FULL = ("pool_exhausted", "address_taken", "address_not_allowed")
@@ -279,6 +280,7 @@ ROUTES: tuple[Route, ...] = (
         also=EVENT_STREAM,
         codes=("gone",),
     ),
+    Route("POST", "/v1/events", events.note, "Add a note", _OPERATOR, body=_E.NoteBody, status=204, codes=_UNKNOWN),
     Route(
         "POST",
         "/v1/cni/test",
@@ -332,14 +334,7 @@ ROUTES: tuple[Route, ...] = (
         answer=_C.ClusterShown,
         codes=("not_found", "last_member"),
     ),
-    Route(
-        "POST",
-        "/v1/cluster/verify",
-        cluster.verify,
-        "Compare the members' states, as they are now",
-        _OPERATOR,
-        answer=_C.ClusterShown,
-    ),
+    Route("POST", "/v1/cluster/verify", cluster.verify, "Compare the states", _OPERATOR, answer=_C.ClusterShown),
     Route(
         "POST",
         "/v1/cluster/leader",

@@ -1,8 +1,8 @@
-"""Owns the small commands of operators: quarantine, settings, and the founding of the cluster."""
+"""Owns the small commands of operators: quarantine, settings, notes, and the founding of the cluster."""
 
 from __future__ import annotations
 
-from ipamd.core.commands import ChangeSettings, Found, LiftQuarantine, SetQuarantine
+from ipamd.core.commands import ChangeSettings, Found, LiftQuarantine, Note, SetQuarantine
 from ipamd.core.draft import Draft
 from ipamd.core.model import Cluster, EventKind, Quarantine, Settings
 from ipamd.core.outcomes import Code, Done, Outcome, Quarantined, Refused, SettingsStored
@@ -56,6 +56,18 @@ def change_settings(draft: Draft, command: ChangeSettings) -> Outcome:
         changed = (f"{name} {value}" for name, value in given.items() if value != getattr(old, name))
         draft.event(EventKind.SETTINGS_CHANGED, detail=", ".join(changed))
     return SettingsStored(new)
+
+
+def note(draft: Draft, command: Note) -> Outcome:
+    """Put a note among the events."""
+    pool = None if command.pool is None else draft.view.pool(command.pool)
+    if command.pool is not None and pool is None:
+        return Refused(Code.POOL_NOT_FOUND, f"there is no pool {command.pool}", command.pool)
+    if command.node is not None and draft.view.node(command.node) is None:
+        return Refused(Code.NOT_FOUND, f"there is no node {command.node}")
+    space = None if pool is None else pool.space
+    draft.event(EventKind.NOTE, space=space, pool=command.pool, node=command.node, detail=command.text)
+    return Done()
 
 
 def found(draft: Draft, command: Found) -> Outcome:

@@ -25,6 +25,7 @@ from ipamd.core.nodecommands import NoteRefused as NoteRefused  # noqa: PLC0414
 from ipamd.core.nodecommands import Report as Report  # noqa: PLC0414
 from ipamd.core.nodecommands import Seen as Seen  # noqa: PLC0414
 from ipamd.core.nodecommands import SilentNode as SilentNode  # noqa: PLC0414
+from ipamd.core.notecommands import Note as Note  # noqa: PLC0414
 from ipamd.core.origin import CallStart as CallStart  # noqa: PLC0414 - what every command begins with
 from ipamd.core.origin import Origin as Origin  # noqa: PLC0414
 from ipamd.core.restorecommands import ClaimLiving as ClaimLiving  # noqa: PLC0414
@@ -308,6 +309,7 @@ Command = (
     | NoteRefused
     | ConfirmPool
     | ClaimLiving
+    | Note
 )
 
 KINDS: dict[int, type[Command]] = {
@@ -343,6 +345,7 @@ KINDS: dict[int, type[Command]] = {
     35: NoteUses,
     36: ConfirmPool,
     37: ClaimLiving,
+    40: Note,
 }
 
 VERSION = 1

@@ -48,3 +48,5 @@ class EventKind(StrEnum):
     """A living container uses an address that a restored backup records for another pod."""
 
     CONFLICT_ENDED = "conflict_ended"
+    NOTE = "note"
+    """Somebody wrote it; it came with level 2."""

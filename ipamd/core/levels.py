@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from ipamd.core.changes import Put
-from ipamd.core.commands import KINDS, Command
+from ipamd.core.commands import KINDS, Command, Note
 from ipamd.core.model import Member
 from ipamd.core.ports import View
 from ipamd.core.values import replace
@@ -21,10 +21,10 @@ class NewerEntry(Exception):  # noqa: N818 - what the entry is
     """A committed entry that this program cannot read; one sentence. Nobody may pass it by."""
 
 
-LEVEL: Final = 1
+LEVEL: Final = 2
 """The level of this program."""
 
-LATER: Final[Mapping[type[Command], int]] = {}
+LATER: Final[Mapping[type[Command], int]] = {Note: 2}
 """The level that each kind of command came with; those that are not here came with the first."""
 
 _BY_NUMBER: Final = {number: LATER.get(kind, 1) for number, kind in KINDS.items()}

@@ -1,13 +1,16 @@
-"""Owns reading what happened: pages of events, and which of them somebody wants."""
+"""Owns what happened, as it is read and written about: pages of events, which of them somebody wants, and notes."""
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple
 
 from ipamd.core.addresses import Address
+from ipamd.core.commands import Note
 from ipamd.core.model import Event, EventKind
+from ipamd.core.outcomes import Done
 from ipamd.core.ports import Snapshot
 from ipamd.errors import ApiError
+from ipamd.service.proposer import Proposer
 from ipamd.service.reader import Reader
 from ipamd.service.request import At, Request
 
@@ -55,10 +58,14 @@ class EventPage(NamedTuple):
 
 
 class Events:
-    """Reads events in their order."""
+    """Reads events in their order, and adds notes."""
 
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
+    def __init__(self, proposer: Proposer, reader: Reader) -> None:
+        self._proposer, self._reader = proposer, reader
+
+    async def note(self, text: str, pool: str | None, node: str | None, request: Request) -> At[Done]:
+        """Put a note among the events. Raises ApiError, Unavailable."""
+        return await self._proposer.carry_out(Note(request.origin, text, pool, node), request, Done)
 
     async def page(self, place: Place, limit: int, wanted: Wanted, request: Request) -> At[EventPage]:
         """Up to `limit` events behind a place. Raises ApiError, Unavailable.

@@ -122,7 +122,7 @@ class Services:
     ) -> Self:
         """Make the use cases over a log and a state; `inside` None: no other members. Nothing runs before `start`."""
         proposer, reader = Proposer(log, clock, random), Reader(log, state, clock)
-        events = Events(reader)
+        events = Events(proposer, reader)
         collection = Collection(proposer, reader, namespaces)
         heartbeats = heartbeats or Heartbeats(clock)
         token_use = TokenUse(log, proposer, reader, clock)

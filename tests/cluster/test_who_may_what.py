@@ -76,6 +76,7 @@ TABLE: dict[str, frozenset[str]] = {
     "POST /v1/nodes/confirm": OPERATOR,
     "POST /v1/nodes/release-unclaimed": OPERATOR,
     "GET /v1/events": READER,
+    "POST /v1/events": OPERATOR,
     "GET /v1/calls": READER | {"agent"},
     "POST /v1/import": OPERATOR,
     "POST /v1/cni/test": READER,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ipamd.core.commands import ChangeSettings, Found
+from ipamd.core.commands import ChangeSettings, Found, Note
 from ipamd.core.model import Cluster, EventKind, Member, Quarantine, Role, Settings, Token
 from ipamd.core.outcomes import Code, Done, Quarantined, Released, SettingsStored
 from ipamd.core.values import replace
@@ -119,3 +119,21 @@ def test_a_lifted_quarantine_frees_nobody(world: World) -> None:
     world.lift("192.0.2.2")
     assert world.occupied() == []
     assert world.delete("nobody") == Released(())
+
+
+def test_a_note_is_an_event_about_what_it_names(world: World) -> None:
+    world.add("t/a", "c1")
+    assert world.run(Note(ORIGIN, "cabled anew")) == Done()
+    assert world.run(Note(ORIGIN, "renumbered soon", pool="p")) == Done()
+    assert world.run(Note(ORIGIN, "new disk", node="n1")) == Done()
+    told = [(one.detail, one.pool, one.space, one.node, one.by) for one in world.events() if one.kind is EventKind.NOTE]
+    assert told == [
+        ("cabled anew", None, None, None, "test"),
+        ("renumbered soon", "p", "default", None, "test"),
+        ("new disk", None, None, "n1", "test"),
+    ]
+
+
+def test_a_note_about_what_is_not_there_is_refused(world: World) -> None:
+    assert refused(world.run(Note(ORIGIN, "x", pool="q"))) is Code.POOL_NOT_FOUND
+    assert refused(world.run(Note(ORIGIN, "x", node="n9"))) is Code.NOT_FOUND

@@ -53,6 +53,7 @@ COMMAND_KINDS = {
     "NoteUses": 35,
     "ConfirmPool": 36,
     "ClaimLiving": 37,
+    "Note": 40,
 }
 """Written down once more: a log that is on disk knows a command by its number."""
 

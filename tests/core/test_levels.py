@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from ipamd.core import levels
-from ipamd.core.commands import Command, Expire, Found, Origin, SetQuarantine, encode_command
+from ipamd.core.commands import KINDS, Command, Expire, Found, Origin, SetQuarantine, encode_command
 from ipamd.core.model import Cluster, Member, Settings
 from tests.core.world import World, addresses
 
 ORIGIN = Origin("test", "r-1")
+LATER_KINDS, OWN_LEVEL = dict(levels.LATER), levels.LEVEL
 LATER = SetQuarantine(ORIGIN, "default", addresses("192.0.2.1")[0])
 """What the tests take for a command that came with level 2."""
 
@@ -25,6 +26,13 @@ def newer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(levels, "LEVEL", 2)
     monkeypatch.setattr(levels, "LATER", {SetQuarantine: 2})
     monkeypatch.setattr(levels, "_BY_NUMBER", levels._BY_NUMBER | {8: 2})
+
+
+@pytest.mark.parametrize(("kind", "level"), LATER_KINDS.items())
+def test_what_came_later_is_numbered_from_40(kind: type[Command], level: int) -> None:
+    """1 to 39 are those of the first level: their meaning and their fields stay as they are."""
+    assert next(number for number, one in KINDS.items() if one is kind) >= 40
+    assert 1 < level <= OWN_LEVEL
 
 
 def member(name: str, level: int, *, voter: bool = True) -> Member:

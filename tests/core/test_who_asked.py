@@ -15,6 +15,7 @@ from ipamd.core.commands import (
     DropToken,
     ForgetNode,
     Found,
+    Note,
     NoteRefused,
     PromoteMember,
     PutToken,
@@ -49,6 +50,7 @@ def pods() -> World:
     world.reserve("t/b")
     world.quarantine("192.0.2.9")
     world.lift("192.0.2.9")
+    world.run(Note(ORIGIN, "cabled anew", "p"))
     return world
 
 
@@ -130,6 +132,7 @@ SAYS_MORE = {kind for kind in EventKind if kind.value.startswith(("member_", "to
     EventKind.CONFLICT,
     EventKind.CONFLICT_ENDED,
     EventKind.RESTORED,
+    EventKind.NOTE,
 }
 BY_THE_PROGRAM = {EventKind.RESTORED}
 """Told by what no request asked for."""

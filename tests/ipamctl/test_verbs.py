@@ -55,7 +55,7 @@ def test_every_verb_of_the_reference_is_there():
         *(f"address {verb}" for verb in ("show", "history", "quarantine")),
         *(f"node {verb}" for verb in ("list", "show", "calls", "sync", "release", "confirm", "rename", "forget")),
         *(f"token {verb}" for verb in ("create", "list", "revoke")),
-        *("who", "why", "events", "backup", "completion", "settings show", "settings set"),
+        *("who", "why", "events", "note", "backup", "completion", "settings show", "settings set"),
         *("cni install", "cni test", "import whereabouts", "import host-local"),
         *(f"cluster {verb}" for verb in ("status", "add", "remove", "transfer")),
         *(f"tls {verb}" for verb in ("init", "issue", "renew")),
@@ -308,3 +308,11 @@ def test_hostile_names_cannot_steer_the_terminal(ask, peer):
         assert text.replace("\n", "").isprintable()
         assert text.isascii()
     assert json.loads(ask("-o", "json", "reservation", "list").stdout)["items"] == [item]
+
+
+def test_a_note_is_sent_with_what_it_is_about(ask, peer):
+    peer.on("POST", "/v1/events", None, status=204)
+    assert ask("note", "switch 3 replaced").exit_code == 0
+    assert peer.last.body == {"text": "switch 3 replaced"}
+    assert ask("note", "new disk", "--node", "w1").exit_code == 0
+    assert peer.last.body == {"text": "new disk", "node": "w1"}

@@ -1,11 +1,13 @@
-"""Owns the route of what happened."""
+"""Owns the routes of what happened."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from ipamd.api.exchange import Exchange, Later, Reply
 from ipamd.api.query import decode_cursor, encode_cursor
 from ipamd.api.schema.common import Items
-from ipamd.api.schema.events import EVENT_STREAM, EventsQuery, read_index, show_event
+from ipamd.api.schema.events import EVENT_STREAM, EventsQuery, NoteBody, read_index, show_event
 from ipamd.api.streaming import EventStream
 from ipamd.errors import ApiError
 from ipamd.service.events import Place
@@ -27,6 +29,13 @@ async def list_events(exchange: Exchange[None, EventsQuery]) -> Reply:
     items, more = page.value
     cursor = None if more is None else encode_cursor(more)
     return Reply(page.index, Later(lambda: Items(items=tuple(map(show_event, items)), next=cursor), len(items)))
+
+
+async def note(exchange: Exchange[NoteBody, Any]) -> Reply:
+    """Put a note among the events."""
+    body = exchange.body
+    done = await exchange.services.events.note(body.checked_text(), body.pool, body.node, exchange.request)
+    return Reply(done.index, None, 204)
 
 
 async def _stream(exchange: Exchange[None, EventsQuery]) -> Reply:

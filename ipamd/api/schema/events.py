@@ -13,6 +13,7 @@ from ipamd.errors import ApiError
 from ipamd.service.events import Wanted
 
 EVENT_STREAM: Final = "text/event-stream"
+MAX_NOTE_CHARACTERS: Final = 500
 
 _MOST: Final = 2**63 - 1
 _KINDS: Final = {kind.value: kind for kind in EventKind}
@@ -40,6 +41,21 @@ class EventsQuery(Given):
         address = None if self.address is None else read_address(self.address, "address")
         kinds = None if self.kind is None else frozenset(_kind(name) for name in self.kind.split(","))
         return Wanted(self.pool, self.pod_ref, self.node, address, kinds)
+
+
+class NoteBody(Given):
+    """A note, and the pool or the node that it is about."""
+
+    text: str
+    pool: str | None = None
+    node: str | None = None
+
+    def checked_text(self) -> str:
+        """The text. Raises ApiError."""
+        if not 0 < len(self.text) <= MAX_NOTE_CHARACTERS or not self.text.isprintable():
+            detail = f"text is 1 to {MAX_NOTE_CHARACTERS} characters on one line, without control characters"
+            raise ApiError("invalid_request", detail)
+        return self.text
 
 
 class EventShown(Shown, omit_defaults=True):
