@@ -28,7 +28,7 @@ SILENT = {
         *(f"pool {verb}" for verb in ("create", "list", "show", "update", "delete", "usage", "confirm", "apply")),
         *(f"reservation {verb}" for verb in ("list", "show", "add", "release")),
         *(f"address {verb}" for verb in ("show", "history", "quarantine")),
-        *("who", "why", "events", "completion"),
+        *("who", "why", "events", "note", "completion"),
         *(f"node {verb}" for verb in ("list", "show", "calls", "sync", "release", "rename", "forget", "confirm")),
         *(f"cluster {verb}" for verb in ("status", "add", "remove", "transfer")),
         *(f"token {verb}" for verb in ("list", "revoke")),
