@@ -129,6 +129,11 @@ class Client:
         """The servers, in the order given."""
         return self._servers
 
+    @property
+    def stale(self) -> bool:
+        """Whether what one server has will do."""
+        return self._stale
+
     def connected(self, server: Server, timeout_s: float) -> tuple[http.client.HTTPConnection, dict[str, str]]:
         """A connection to a server, and the headers that say who asks there. Raises OSError."""
         connection = server.connection(CONNECT_S, self._trust)

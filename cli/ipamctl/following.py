@@ -24,7 +24,8 @@ class Follower:
 
     def __init__(self, client: Client, wanted: Query, after: str) -> None:
         """`after`: an index, or `latest`: from now on."""
-        self._client, self._wanted, self._after = client, wanted, after
+        self._client, self._after = client, after
+        self._wanted = {**wanted, "stale": "ok" if client.stale else None}
         self._cluster_id: str | None = None
         self._heard = False
         self._failed: list[str] = []

@@ -128,6 +128,13 @@ def test_a_server_that_says_nothing_is_left(ctl: Ctl, monkeypatch: pytest.Monkey
     assert indexes(done) == [1]
 
 
+def test_whoever_is_content_with_one_servers_state_says_so(ctl: Ctl) -> None:
+    streams = Streams(event(1))
+    with served(streams) as server:
+        ctl("--stale", "--server", server, "events", "--follow", "--limit", "1")
+    assert streams.queries[0]["stale"] == ["ok"]
+
+
 def test_new_goes_with_follow_alone(ctl: Ctl) -> None:
     assert ctl("events", "--new").exit_code == 2
     assert ctl("events", "--follow", "--new", "--after", "3").exit_code == 2

@@ -43,6 +43,8 @@ class Member(ScriptedLog):
         super().__init__()
         self.kept: list[Event] = []
         self.last_event = self.looks = self.unseen = 0
+        self.during_a_look = 0
+        """So many events are applied while the next look is under way, which does not see them."""
 
     def apply(self, count: int = 1, *, tells: bool = True) -> None:
         for _ in range(count):
@@ -64,6 +66,9 @@ class Member(ScriptedLog):
     def snapshot(self) -> Iterator[Moment]:
         self.looks += 1
         yield Moment(list(self.kept), self.last_event, self.last_event)
+        count, self.during_a_look = self.during_a_look, 0
+        if count:
+            self.apply(count)
 
 
 @pytest.fixture
@@ -132,7 +137,28 @@ async def test_who_comes_back_after_long_reads_what_was_missed(
     assert await indexes(one, 5) == [1, 2, 3, 4, 5]
     one.close()
     member.apply(100, tells=False)
-    assert await indexes(await follow(feed, 5), 100) == list(range(6, 106))
+    again = await follow(feed, 5)
+    assert await indexes(again, 100) == list(range(6, 106))
+    member.apply(3)
+    assert await indexes(again, 3) == [106, 107, 108]
+
+
+async def test_only_the_newest_are_at_hand(feed: Feed, member: Member, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feed_module, "RECENT", 10)
+    one = await follow(feed)
+    for first in range(1, 61, 6):
+        member.apply(6)
+        assert await indexes(one, 6) == list(range(first, first + 6))
+    assert await indexes(await follow(feed, 52), 8) == list(range(53, 61))
+    assert await indexes(await follow(feed, 20), 40) == list(range(21, 61))
+
+
+async def test_what_is_applied_while_it_looks_is_not_left_for_later(feed: Feed, member: Member) -> None:
+    one = await follow(feed, None)
+    assert await one.next() == ()
+    member.during_a_look = 2
+    member.apply()
+    assert await indexes(one, 3) == [1, 2, 3]
 
 
 async def test_what_is_forgotten_before_it_was_read_ends_it(
