@@ -24,6 +24,9 @@ class Draft:
         self.view = view
         self.stamp = stamp
         self.origin = origin
+        self.waits_for_nodes: bool | None = None
+        """Whether nodes have yet to report since a restore (core.withheld); None: not asked for yet."""
+
         self.stands = False
         """What is written stands although the command is refused: it is no part of what was asked for."""
 

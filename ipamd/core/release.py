@@ -27,7 +27,7 @@ from ipamd.core.model import (
 )
 from ipamd.core.outcomes import Code, LetGo, Outcome, Refused, Released
 from ipamd.core.values import replace
-from ipamd.core.withheld import end_dispute, is_doubtful
+from ipamd.core.withheld import end_dispute, is_doubtful, waits_for_nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,12 +225,14 @@ def _free_group(
 
 def _free_one(draft: Draft, subject: _Subject) -> LetGo:
     view, assigned = draft.view, draft.view.assigned(subject.attachment.id)
-    doubtful = is_doubtful(view, subject.attachment)
+    is_restored = view.restored() is not None
+    doubtful = is_restored and is_doubtful(view, subject.attachment) and waits_for_nodes(draft)
     for one in assigned:
         draft.drop(one)
-        if view.restored() is not None and (disputed := view.disputed(one.space, one.address)):
+        disputed = view.disputed(one.space, one.address) if is_restored else None
+        if disputed is not None:
             end_dispute(draft, disputed, "who was recorded with it let go")
-        if doubtful:  # it may be another pod's by now: it does not wait for this one, it is withheld
+        if doubtful or disputed is not None:  # maybe another pod's: it is withheld, and does not wait for this one
             _vacate(draft, one)
         else:
             _cool(draft, subject, one)

@@ -74,6 +74,14 @@ def awaited(view: View, restored: Restored) -> Iterator[Node]:
             yield node
 
 
+def waits_for_nodes(draft: Draft) -> bool:
+    """Whether such a node is left; asked once for a decision, which may free many."""
+    restored = draft.view.restored()
+    if draft.waits_for_nodes is None:
+        draft.waits_for_nodes = restored is not None and next(awaited(draft.view, restored), None) is not None
+    return draft.waits_for_nodes
+
+
 def silent_since(view: View, restored: Restored) -> tuple[str, ...]:
     """The nodes that have not reported since the restore, those that never did among them, by name."""
     return tuple(one.name for one in view.known_nodes() if (one.reported_log_ms or 0) <= restored.log_ms)

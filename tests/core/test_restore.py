@@ -272,6 +272,25 @@ def test_what_the_backup_alone_says_is_not_kept_for_who_lets_it_go(world: Restor
     assert refused(world.add("t/a", "c2")) is Code.POOL_EXHAUSTED
 
 
+def test_once_all_nodes_have_reported_a_pod_that_restarts_has_its_address_back(old: World) -> None:
+    old.replace("p", "192.0.2.0/29", cooldown_s=60)
+    world = restored(old)
+    world.lists()
+    world.delete("c1")
+    assert granted(world.add("t/a", "c2")) == "192.0.2.1"
+
+
+def test_but_not_what_another_one_claims(old: World) -> None:
+    old.replace("p", "192.0.2.0/29", cooldown_s=60)
+    world = restored(old)
+    theirs = Living("c5", "t/q", "192.0.2.1")
+    world.lists(theirs)
+    world.delete("c1")
+    assert refused(world.add("t/a", "c2")) is Code.POOL_EXHAUSTED
+    world.lists(theirs)
+    assert world.holders() == {"192.0.2.1": "t/q eth0"}
+
+
 def test_a_deleted_pool_takes_its_mark_along(world: RestoredWorld) -> None:
     world.drop_pool("p", force=True)
     assert list(world.state.unconfirmed()) == []

@@ -121,7 +121,7 @@ POOLS = st.builds(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(POOLS, PLACES, st.lists(CHANGE, min_size=1, max_size=5), st.lists(STEP, min_size=1, max_size=8))
 def test_no_living_containers_address_is_given_to_another_pod(
     pool: Times, before: list[Step], between: list[Step], after: list[Step]

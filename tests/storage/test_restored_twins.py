@@ -50,7 +50,7 @@ AFTER = st.lists(
 )
 
 
-@settings(parent=QUIET, max_examples=25)
+@settings(parent=QUIET, max_examples=12)
 @given(HISTORIES, AFTER)
 def test_a_restored_history_goes_on_alike_in_both(before: list[Step], after: list[Step]) -> None:
     with tempfile.TemporaryDirectory(dir=memory_dir()) as place:
