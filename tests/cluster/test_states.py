@@ -4,12 +4,26 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
 from ipamd import __version__
 from ipamd.core.levels import LEVEL
-from tests.support.cluster import Cluster
+from tests.support.cluster import Cluster, MemberServer
+
+
+def tamper(member: MemberServer, statement: str) -> None:
+    with closing(sqlite3.connect(member.data_dir / "state.db")) as planted:
+        planted.execute(statement)
+        planted.commit()
+
+
+def repaired(member: MemberServer) -> None:
+    command = [sys.executable, "-m", "ipamd.main", "doctor", "--data-dir", str(member.data_dir), "--apply"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, "repaired: make the state anew from the journal" in done.stdout) == (0, True), done.stdout
 
 
 def test_a_member_whose_state_was_changed_behind_its_back_stops(tmp_path: Path) -> None:
@@ -21,9 +35,7 @@ def test_a_member_whose_state_was_changed_behind_its_back_stops(tmp_path: Path) 
         victim = cluster.followers()[0]
         others = [member for member in cluster if member is not victim]
         assert victim.stop() == 0
-        with closing(sqlite3.connect(victim.data_dir / "state.db")) as planted:
-            planted.execute("UPDATE reservations SET note = 'tampered'")
-            planted.commit()
+        tamper(victim, "UPDATE reservations SET note = 'tampered'")
         victim.spawn()
         assert victim.process is not None
         assert victim.process.wait(20) == 70
@@ -46,9 +58,15 @@ def test_states_are_compared_when_an_operator_asks(tmp_path: Path) -> None:
         assert {(member["level"], member["version"]) for member in members} == {(LEVEL, __version__)}
         victim = cluster.followers()[0]
         assert victim.stop() == 0
-        with closing(sqlite3.connect(victim.data_dir / "state.db")) as planted:
-            planted.execute("UPDATE reservations SET note = 'tampered'")
-            planted.commit()
+        tamper(victim, "DELETE FROM addresses")
+        assert cluster.leader().add("c2", "t/2").code == 0
+        repaired(victim)
+        victim.start()
+        done = cluster.ctl("cluster", "status", "--verify", server=victim.name)
+        assert (done.returncode, done.stderr) == (0, ""), "what was repaired differs from the others"
+
+        assert victim.stop() == 0
+        tamper(victim, "UPDATE reservations SET note = 'tampered'")
         victim.start()
         done = cluster.ctl("cluster", "status", "--verify", server=cluster.leader().name)
         assert done.returncode == 5
