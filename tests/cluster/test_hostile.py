@@ -1,7 +1,7 @@
 """Bad company: the plugin's ADDs stay quick, and the server small, whoever else is there and whatever they do.
 
-ROUNDS=1 is 300 calls of the plugin in each scene. On a machine that is busy already, where a plugin alone takes over a third of
-what is allowed, three times that is.
+ROUNDS=1 is 300 calls of the plugin in each scene. Where they are not quick enough, the plugin is tried alone: on a machine that
+is busy with something else, five times what it takes there is allowed.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from tests.support.attackers import Attack, under
 from tests.support.certificates import Shop
 from tests.support.cluster import MemberServer
 from tests.support.plugin import Runtime
+from tests.support.server import Server
 from tests.support.wire import cni_conf
 
 pytestmark = pytest.mark.timeout(400)
@@ -59,25 +60,44 @@ class Victim(MemberServer):
         Path(f"/proc/{self.pid}/clear_refs").write_text("5")
 
 
-@pytest.fixture(scope="module")
-def victim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Victim]:
-    folder = tmp_path_factory.mktemp("hostile")
-    with Victim(folder, name="n1", shop=Shop(folder / "tls")).start() as server:
+class Plain(Victim):
+    """The same without certificates."""
+
+    def command(self) -> list[str]:
+        return Server.command(self)
+
+    def is_ready(self) -> bool:
+        return Server.is_ready(self)
+
+    @property
+    def url(self) -> str:
+        return f"http://{self.host}:{self.port}"
+
+
+@contextlib.contextmanager
+def serving(kind: type[Victim], folder: Path) -> Iterator[Victim]:
+    with kind(folder, name="n1", shop=Shop(folder / "tls")).start() as server:
         server.ask("POST", "/v1/pools", {"name": "p", "subnet": "10.64.0.0/12"})
         server.fill()
         yield server
 
 
-@pytest.fixture
-def runtime(victim: Victim, tmp_path: Path) -> Runtime:
-    made = Runtime(tmp_path)
-    made.settings(f"address unix:{victim.socket}")
-    return made
+@pytest.fixture(scope="module")
+def victim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Victim]:
+    with serving(Victim, tmp_path_factory.mktemp("hostile")) as server:
+        yield server
 
 
-def adds_of(runtime: Runtime) -> list[float]:
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Victim]:
+    with serving(Plain, tmp_path_factory.mktemp("plain")) as server:
+        yield server
+
+
+def adds_of(victim: Victim) -> list[float]:
     """How long each of many ADDs took, in order of length. All must succeed."""
-    took = []
+    runtime, took = Runtime(victim.directory), []
+    runtime.settings(f"address unix:{victim.socket}")
     for _ in range(CALLS):
         pod = f"a{next(_pods)}"
         args = f"K8S_POD_NAMESPACE=t;K8S_POD_NAME={pod}"
@@ -91,23 +111,22 @@ def percentile(took: list[float], share: float) -> float:
     return took[int(len(took) * share)]
 
 
-def check(name: str, victim: Victim, runtime: Runtime, *attacks: Attack) -> Counter[str]:
+def check(name: str, victim: Victim, *attacks: Attack) -> Counter[str]:
     """Calls under an attack; what the attackers counted."""
-    calm_p99_s = percentile(adds_of(runtime), 0.99)
     victim.forget_peak()
     with contextlib.ExitStack() as stack:
         counters = [stack.enter_context(under(attack)) for attack in attacks]
         time.sleep(1)
-        took = adds_of(runtime)
+        took = adds_of(victim)
         peak_mib = victim.peak_mib
     counted = sum(counters, Counter[str]())
     p50, p99 = (percentile(took, share) for share in (0.5, 0.99))
-    figures = (
-        f"p50 {p50 * 1000:.0f} ms, p99 {p99 * 1000:.0f} ms (alone {calm_p99_s * 1000:.0f} ms), RSS {peak_mib:.0f} MiB"
-    )
-    print(f"\n{name}: ADD {figures}, {dict(counted)}")  # noqa: T201 - one wants to see them
+    print(f"\n{name}: ADD p50 {p50 * 1000:.0f} ms, p99 {p99 * 1000:.0f} ms, RSS {peak_mib:.0f} MiB, {dict(counted)}")  # noqa: T201
     assert peak_mib < RSS_MIB
-    assert p99 < max(P99_S, 3 * calm_p99_s)
+    if p99 >= P99_S:
+        alone_s = percentile(adds_of(victim), 0.99)
+        print(f"alone: p99 {alone_s * 1000:.0f} ms")  # noqa: T201 - one wants to see them
+        assert p99 < 5 * alone_s
     return counted
 
 
@@ -118,37 +137,45 @@ def request(method: str, path: str, token: str, body: str = "", **headers: str) 
     return "\r\n".join([*lines, f"Content-Length: {len(body)}", "", body])
 
 
-def test_four_hundred_clients_that_send_a_byte_at_a_time(victim: Victim, runtime: Runtime) -> None:
-    slow = Attack("slowloris", victim.port, 400, str(victim.shop.ca))
-    counted = check("slowloris", victim, runtime, slow)
+def test_four_hundred_clients_that_send_a_byte_at_a_time(victim: Victim) -> None:
+    counted = check("slowloris, TLS", victim, Attack("slowloris", victim.port, 400, str(victim.shop.ca)))
     assert counted["connections"] >= 400
 
 
-def test_five_hundred_silent_clients(victim: Victim, runtime: Runtime) -> None:
-    check("silent", victim, runtime, Attack("silent", victim.port, 500))
+def test_four_hundred_of_them_without_certificates(plain: Victim) -> None:
+    counted = check("slowloris", plain, Attack("slowloris", plain.port, 400))
+    assert counted["connections"] >= 400
 
 
-def test_five_hundred_handshakes_that_stop_half_way(victim: Victim, runtime: Runtime) -> None:
-    check("half a handshake", victim, runtime, Attack("hello", victim.port, 500))
+def test_five_hundred_silent_clients(plain: Victim) -> None:
+    check("silent", plain, Attack("silent", plain.port, 500))
 
 
-def test_a_node_that_asks_as_fast_as_it_can(victim: Victim, runtime: Runtime) -> None:
+def test_five_hundred_silent_clients_before_a_handshake(victim: Victim) -> None:
+    check("silent, TLS", victim, Attack("silent", victim.port, 500))
+
+
+def test_five_hundred_handshakes_that_stop_half_way(victim: Victim) -> None:
+    check("half a handshake", victim, Attack("hello", victim.port, 500))
+
+
+def test_a_node_that_asks_as_fast_as_it_can(victim: Victim) -> None:
     token = victim.secret("node", "greedy")
     headers = {"CNI_ContainerID": "g{}", "CNI_IfName": "eth0", "CNI_Netns": "/x", "Ipamd_Node": "greedy"}
     add = request("POST", "/cni/v1/add", token, cni_conf("p").decode(), **headers)
-    counted = check("greedy node", victim, runtime, Attack("greedy", victim.port, 64, str(victim.shop.ca), [add]))
+    counted = check("greedy node", victim, Attack("greedy", victim.port, 64, str(victim.shop.ca), [add]))
     assert counted["200"]
 
 
-def test_a_reader_that_lists_all_there_is(victim: Victim, runtime: Runtime) -> None:
-    token = victim.secret("reader")
+def test_a_reader_that_lists_all_there_is(plain: Victim) -> None:
+    token = plain.secret("reader")
     paths = ("/v1/reservations?limit=5000", "/v1/reservations?limit=5000&stale=ok", "/v1/events?limit=5000")
     lists = [request("GET", path, token) for path in paths]
-    counted = check("greedy reader", victim, runtime, Attack("greedy", victim.port, 64, str(victim.shop.ca), lists))
+    counted = check("greedy reader", plain, Attack("greedy", plain.port, 64, None, lists))
     assert counted["200"]
 
 
-def test_all_of_them_together_leave_others_their_way_in(victim: Victim, runtime: Runtime) -> None:
+def test_all_of_them_together(victim: Victim) -> None:
     token, ca = victim.secret("reader"), str(victim.shop.ca)
     guess = request("GET", "/v1/pools", "ipamd_wrong{}")
     attacks = (
@@ -156,4 +183,4 @@ def test_all_of_them_together_leave_others_their_way_in(victim: Victim, runtime:
         Attack("silent", victim.port, 200),
         Attack("greedy", victim.port, 16, ca, [request("GET", "/v1/reservations?limit=5000", token), guess]),
     )
-    check("all together", victim, runtime, *attacks)
+    check("all together", victim, *attacks)
