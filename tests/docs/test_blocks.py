@@ -20,6 +20,7 @@ RUN_ELSEWHERE = {
     "from-whereabouts": "test_howto.py",
     "monitor": "test_pod_stuck.py",
     "pod-stuck": "test_pod_stuck.py",
+    "who-had-it": "test_who_had_it.py",
 }
 """Pages whose blocks are run by a test of their own, against what they are about."""
 
