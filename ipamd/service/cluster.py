@@ -12,6 +12,7 @@ from ipamd.core.model import Member
 from ipamd.core.outcomes import Done
 from ipamd.core.ports import Log, LogStatus, Snapshot, Unavailable
 from ipamd.errors import ApiError
+from ipamd.service.firstreport import FirstReport
 from ipamd.service.inside import Inside
 from ipamd.service.ports import Clock, Facts, Glimpse, Peers
 from ipamd.service.proposer import Proposer
@@ -75,9 +76,11 @@ class Cluster:
         facts: Facts,
         peers: Peers,
         inside: Inside | None,
+        first_report: FirstReport,
     ) -> None:
         self._proposer, self._reader = proposer, reader
         self._log, self._clock, self._facts, self._peers, self._inside = log, clock, facts, peers, inside
+        self._first_report = first_report
 
     @property
     def member(self) -> str:
@@ -132,6 +135,8 @@ class Cluster:
             found = await self._reader.read(lambda snapshot: _why_unready(snapshot, space), request)
         except Unavailable as error:
             return error.detail
+        if found.value is None and self._first_report.is_pending:
+            return "this host's own node has not reported since the restore"
         return found.value
 
     async def _shown(self, member: Member) -> ShownMember:

@@ -1,7 +1,6 @@
-"""Owns a moment of patience after a restore: until this host's own node has reported, ADDs that want to know that wait.
+"""Owns a moment of patience after a restore: until this host's own node has reported, the server is not ready.
 
-A server that was just restored reports of its own node as soon as it is ready; whoever calls in that moment need not be
-told to come again.
+It reports before anything else; ADDs that come before it has wait, so that they need not be told to come again.
 """
 
 from __future__ import annotations
@@ -30,17 +29,24 @@ class FirstReport:
         self._is_over = False
         self._until_s: float | None = None
 
-    async def wait(self, request: Request) -> None:
-        """Return once this node has reported since the restore, or it has been waited for long enough."""
-        while not self._is_over:
+    @property
+    def is_awaited(self) -> bool:
+        """Whether this node has reported before the backup was taken, and not since it was restored."""
+        return not self._is_over and self._reader.glance(self._is_awaited).value
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether it is worth while to wait for that a moment longer."""
+        if not self._is_over:
             now_s = self._reader.now_s()
             self._until_s = self._until_s or now_s + PATIENCE_S
-            if now_s >= self._until_s or not self._reader.glance(self._is_awaited).value:
-                self._is_over = True
-            elif now_s >= request.deadline_s - _MARGIN_S:
-                return
-            else:
-                await asyncio.sleep(_LOOK_S)
+            self._is_over = now_s >= self._until_s or not self.is_awaited
+        return not self._is_over
+
+    async def wait(self, request: Request) -> None:
+        """Return once this node has reported since the restore, or it has been waited for long enough."""
+        while self.is_pending and self._reader.now_s() < request.deadline_s - _MARGIN_S:  # noqa: ASYNC110 - the log is asked
+            await asyncio.sleep(_LOOK_S)
 
     def _is_awaited(self, snapshot: Snapshot) -> bool:
         restored = snapshot.restored()

@@ -77,6 +77,7 @@ class Services:
     addresses: Addresses
     nodes: Nodes
     cluster: Cluster
+    first_report: FirstReport
     events: Events
     feed: Feed
     past: Past
@@ -124,6 +125,7 @@ class Services:
         proposer, reader = Proposer(log, clock, random), Reader(log, state, clock)
         events = Events(proposer, reader)
         collection = Collection(proposer, reader, namespaces)
+        first_report = FirstReport(reader, facts)
         heartbeats = heartbeats or Heartbeats(clock)
         token_use = TokenUse(log, proposer, reader, clock)
         return cls(
@@ -134,13 +136,23 @@ class Services:
             files=HostFiles(texts),
             notices=Notices(),
             facts=facts,
-            allocation=Allocation(proposer, reader, Exhaustion(reader, clock), FirstReport(reader, facts)),
+            allocation=Allocation(proposer, reader, Exhaustion(reader, clock), first_report),
             collection=collection,
             pools=Pools(proposer, reader, collection, clock),
             reservations=Reservations(reader),
             addresses=Addresses(proposer, reader),
             nodes=Nodes(proposer, reader, collection, facts, log=log, peers=peers, heartbeats=heartbeats),
-            cluster=Cluster(proposer, reader, log=log, clock=clock, facts=facts, peers=peers, inside=inside),
+            cluster=Cluster(
+                proposer,
+                reader,
+                log=log,
+                clock=clock,
+                facts=facts,
+                peers=peers,
+                inside=inside,
+                first_report=first_report,
+            ),
+            first_report=first_report,
             events=events,
             feed=Feed(reader, events, log),
             past=Past(reader, clock),

@@ -89,8 +89,14 @@ async def _found(own: Own, node: RaftNode, ends: Ends) -> None:
 
 
 async def _announce(config: Config, services: Services, listening: Endpoint, reporting: Reporting) -> None:
-    """Say once that the server can serve, and what it waits for until then; then report of its own node."""
+    """Say once that the server can serve, and what it waits for until then; then report of its own node.
+
+    After a restore the report comes first: pods that the backup knows wait for it.
+    """
     waits_for = None
+    reports_first = services.first_report.is_awaited
+    if reports_first:
+        reporting.start()
     while True:
         detail = await services.cluster.unready(None)
         if detail is None:
@@ -104,7 +110,8 @@ async def _announce(config: Config, services: Services, listening: Endpoint, rep
     index = services.log.status().applied
     logger.info("ready", extra={**where, **who, "index": index, "version": __version__})
     notify("READY=1")
-    reporting.start()
+    if not reports_first:
+        reporting.start()
 
 
 def _in_background(work: Coroutine[None, None, None], stack: AsyncExitStack) -> None:
