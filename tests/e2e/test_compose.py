@@ -26,6 +26,9 @@ pytestmark = [pytest.mark.needs_root, pytest.mark.needs_plugins, pytest.mark.nee
 ROOT = Path(__file__).resolve().parents[2]
 BASE = "localhost/base"
 SERVERS = ("n1", "n2", "n3")
+UP_S = 240
+"""How long `up` may take: it waits for a cluster and for what is made with it."""
+
 LARGEST_MIB = 180
 """What may lie on top of the base."""
 
@@ -48,7 +51,7 @@ class Compose:
         program = Path(sys.executable).with_name("podman-compose")
         done = self.host.run(
             program, "--podman-path", self.images.program, "-f", ROOT / "docker-compose.yml", *arguments,
-            environment=self.images.environment,
+            environment=self.images.environment, timeout_s=UP_S,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr.decode()
 

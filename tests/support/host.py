@@ -91,11 +91,15 @@ class Host:
         return self._started[-1]
 
     def run(
-        self, *command: str | Path, stdin: bytes = b"", environment: Mapping[str, str] | None = None
+        self,
+        *command: str | Path,
+        stdin: bytes = b"",
+        environment: Mapping[str, str] | None = None,
+        timeout_s: int = 60,
     ) -> subprocess.CompletedProcess[bytes]:
         """Run a program on the host to its end."""
         return subprocess.run(
-            [*self._enter(), *command], input=stdin, capture_output=True, check=False, timeout=60,
+            [*self._enter(), *command], input=stdin, capture_output=True, check=False, timeout=timeout_s,
             env={**os.environ, **(environment or {})},
         )  # fmt: skip
 
