@@ -110,7 +110,6 @@ class CniRecords:
                 found.update(entry.name for entry in entries if _is_younger(entry, booted_s))
         return frozenset(found)
 
-
     def read(self, name: str) -> bytes | None:
         """One of them; None: it is gone, or too large for one."""
         for directory in self._directories:

@@ -38,7 +38,6 @@ class WorkingView(SqliteView):
         self._restored: tuple[Restored | None] | None = None
         """What there is; None: not asked for yet."""
 
-
     def forget(self, record: Record) -> None:
         """A record of one of the kinds in KEPT was written or dropped."""
         if isinstance(record, Node):  # many report all the time: one does not cost the others their places
