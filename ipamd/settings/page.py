@@ -26,7 +26,7 @@ _NOTES = {
     Section.CLUSTER: "Peers without TLS are accepted only on loopback and with `insecure`.\n",
     Section.FIRST: "These are replicated: they count once, when a new cluster is founded. Later `ipamctl settings set`"
     " or `PUT /v1/settings` changes them, for all members; there the names have underscores, though `ipamctl` takes"
-    " both.\n\nKept, but without effect until there are the dialects of whereabouts and host-local: `inline-pools`.\n",
+    " both.\n",
     Section.BACKUP: "`ipamctl backup FILE` makes one whenever it is wanted, without any of these.\n",
     Section.TIMING: "",
     Section.AGENT: "Of `ipamd agent`, which has these and no others.\n",
