@@ -7,7 +7,7 @@ import contextlib
 import logging
 from typing import Any, Final, NamedTuple, cast
 
-from aiohttp import web
+from aiohttp import StreamReader, web
 from aiohttp.web_protocol import RequestHandler
 
 from ipamd.api.endpoint import headers_of
@@ -24,6 +24,10 @@ _log = logging.getLogger("ipamd.api")
 _MAX_LINE_BYTES: Final = 8190
 _MAX_FIELD_BYTES: Final = 16_384
 _MAX_HEADERS: Final = 64
+_MAX_HEAD_BYTES: Final = 128 * 1024
+_QUEUED: Final = 2
+"""Requests of one connection that wait for the one before; aiohttp would keep 32, of a MiB each."""
+
 _LINGERING_S: Final = 1.0
 _FULL: Final = (
     b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/problem+json\r\nRetry-After: 1\r\n"
@@ -74,7 +78,10 @@ class House(NamedTuple):
 class Connection(RequestHandler):
     """A connection that may not be slow. Between requests it may be idle for longer."""
 
-    __slots__ = ("_end_timer", "_front", "_head_timer", "_limits", "_places", "_turned", "address", "came_s")
+    __slots__ = (
+        "_end_timer", "_front", "_head_bytes", "_head_timer", "_limits", "_payload", "_places", "_turned", "address",
+        "came_s",
+    )  # fmt: skip
 
     def __init__(self, house: House, manager: Any, loop: Any) -> None:
         super().__init__(
@@ -89,7 +96,10 @@ class Connection(RequestHandler):
             access_log=None,  # type: ignore[arg-type]  # None is how it is switched off
             logger=_log,
         )
+        self._max_msg_queue_size, self._msg_queue_resume_size = _QUEUED, _QUEUED - 1
         self._front, self._limits, self._places, self._turned = house
+        self._head_bytes = 0
+        self._payload: StreamReader | None = None
         self._head_timer: asyncio.TimerHandle | None = None
         self._end_timer: asyncio.TimerHandle | None = None
         self.address: str | None = None
@@ -114,7 +124,10 @@ class Connection(RequestHandler):
         super().data_received(data)
         if self._request_count != before:
             self._stop_head_timer()
-        elif self._head_timer is None and not self._request_in_progress and not self._messages:
+            self._head_bytes, self._payload = 0, self._messages[-1][1]
+            return
+        self._count_head(len(data))
+        if self._head_timer is None and not self._request_in_progress and not self._messages:
             self._expect_head()
 
     def connection_lost(self, exc: BaseException | None) -> None:
@@ -144,19 +157,25 @@ class Connection(RequestHandler):
 
     @property
     def is_busy(self) -> bool:
-        """Whether it has a request under way."""
-        return self._request_in_progress or bool(self._messages)
+        """Whether it has a request under way that may be, or one that nobody has looked at yet."""
+        request = self._current_request
+        if request is None:
+            return bool(self._messages) and not self._request_in_progress
+        return KNOWN in request
 
     def turn_away(self, why: str) -> None:
         """Tell it why it has to go, and close it."""
-        transport = self.transport
+        transport, is_answering = self.transport, self._request_in_progress
         if transport is None:
             return
         self.transport = None  # so that ending the reader of requests does not end what says why
         self.force_close()
         self._stop_head_timer()
         self._stop_end_timer()
-        self._linger(transport, why)
+        if is_answering:  # in the midst of that nothing else can be said
+            transport.abort()
+        else:
+            self._linger(transport, why)
 
     async def finish_response(
         self, request: Any, resp: web.StreamResponse, start_time: float | None
@@ -164,10 +183,9 @@ class Connection(RequestHandler):
         """Write an answer; aiohttp's own errors in the shape of all others."""
         if isinstance(resp, web.HTTPException):
             resp = self._problem(request, resp)
-        done = await super().finish_response(request, resp, start_time)
         if self.address is not None and KNOWN in request:
-            self._places.know(self)
-        return done
+            self._places.know(self, request[KNOWN])
+        return await super().finish_response(request, resp, start_time)
 
     def handle_error(
         self, request: Any, status: int = 500, exc: BaseException | None = None, message: str | None = None
@@ -211,6 +229,14 @@ class Connection(RequestHandler):
         if self._end_timer is not None:
             self._end_timer.cancel()
             self._end_timer = None
+
+    def _count_head(self, size_bytes: int) -> None:
+        """Some more of a head, unless it is of a body."""
+        if self._payload is not None and not self._payload.is_eof():
+            return
+        self._head_bytes += size_bytes
+        if self._head_bytes > _MAX_HEAD_BYTES:
+            self.force_close()
 
     def _expect_head(self) -> None:
         self._head_timer = self._loop.call_later(self._limits.header_s, self._too_slow)

@@ -23,8 +23,8 @@ from ipamd.core.model import Role
 from ipamd.errors import ApiError
 from ipamd.service import Services
 
-KNOWN: Final = web.RequestKey("known", bool)
-"""Where a request says that whoever sent it may do something: its connection is no stranger's any more."""
+KNOWN: Final = web.RequestKey("known", str)
+"""Where a request says who of those that may do something has sent it: its connection is no stranger's any more."""
 
 CALLS_OF_NODE: Final = 16
 """CNI calls with one node's token that are worked on at a time."""
@@ -96,9 +96,9 @@ class Gate:
             if least is Least.ANYBODY:
                 return NOBODY
             raise ApiError("unauthorized", why_not(authorization, self._services.tokens))
-        request[KNOWN] = True
+        key = _address(request) if self._access is Access.OPEN else caller.scope
+        request[KNOWN] = key
         if self._access is not Access.SOCKET and not gives_back:
-            key = caller.scope if self._access is Access.TOKENS else _address(request)
             await self._limiter.known(key, caller.role)
         return caller
 

@@ -49,8 +49,7 @@ def _endpoint(services: Services, inside: Inside, serve: Serve) -> WebHandler:
         request_id = request_id_of(request.headers, services.random)
         deadline_s = services.clock.monotonic_s()
         try:
-            _admit(inside, request)
-            request[KNOWN] = True
+            request[KNOWN] = _admit(inside, request)
             deadline_s = deadline_after_s(deadline_s, left_ms_of(request.headers))
             return await serve(inside, request, deadline_s - services.clock.monotonic_s())
         except ConnectionError:
@@ -61,16 +60,22 @@ def _endpoint(services: Services, inside: Inside, serve: Serve) -> WebHandler:
     return answer
 
 
-def _admit(inside: Inside, request: web.Request) -> None:
-    """Raises ApiError unless a member asks. Without certificates whoever is on this host counts as one."""
+def _admit(inside: Inside, request: web.Request) -> str:
+    """Who asks. Raises ApiError unless a member does. Without certificates whoever is on this host counts as one.
+
+    A browser is on this host too, with pages of strangers in it: it names them, as no member does.
+    """
     transport = request.transport
     name = member_of(transport.get_extra_info("peercert")) if transport is not None else None
+    if "Origin" in request.headers:
+        raise ApiError("forbidden", "this is for members of the cluster, and no page is one")
     if name is None and inside.insecure and _is_loopback(request.remote):
-        return
+        return "member"
     if name is None:
         raise ApiError("forbidden", "this is for members of the cluster, who show their certificates")
     if request.path != f"{PREFIX}/member" and not inside.knows(name):
         raise ApiError("forbidden", f"{name} is not a member of this cluster")
+    return f"member:{name}"
 
 
 def _is_loopback(address: str | None) -> bool:

@@ -167,6 +167,13 @@ async def test_without_a_members_certificate_nothing_is_answered(pair: Pair, met
     assert (await pair.stack.ask(method, path)).status == 404
 
 
+async def test_no_page_in_a_browser_on_this_host_is_a_member(stack: Stack, tmp_path: Path) -> None:
+    async with inside_of(stack, None, tmp_path) as url, aiohttp.ClientSession() as session:
+        for origin, status in (({}, 200), ({"Origin": "http://page.example"}, 403), ({"Origin": "null"}, 403)):
+            async with session.post(f"{url}/internal/v1/barrier", headers=origin) as answer:
+                assert answer.status == status
+
+
 async def test_a_state_file_comes_whole(pair: Pair, tmp_path: Path) -> None:
     target = tmp_path / "got"
     target.write_bytes(b"older")

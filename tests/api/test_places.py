@@ -8,7 +8,7 @@ import pytest
 
 from ipamd.api.places import Limits, Places, address_of, network_of
 
-LIMITS = Limits(connections=10, strangers=4, patience_s=0.5)
+LIMITS = Limits(connections=10, strangers=4, share=6, patience_s=0.5)
 
 
 @dataclass(eq=False)
@@ -32,12 +32,40 @@ def test_there_are_so_many_places_and_they_come_back() -> None:
     places = Places(LIMITS)
     known = [Visitor("a") for _ in range(10)]
     assert all(enter(places, *known))
-    for visitor in known:
-        places.know(visitor)
+    for number, visitor in enumerate(known):
+        places.know(visitor, f"token {number % 2}")
     late = Visitor("b", came_s=100.0)
     assert not places.enter(late), "who is known is not turned away for a stranger"
     places.leave(known[3])
     assert places.enter(late)
+
+
+def test_a_caller_that_has_more_than_its_share_makes_room() -> None:
+    places = Places(LIMITS)
+    greedy = [Visitor("a", is_busy=number != 2) for number in range(8)]
+    others = [Visitor("b") for _ in range(2)]
+    enter(places, *greedy, *others)
+    for visitor in greedy:
+        places.know(visitor, "greedy")
+    for visitor in others:
+        places.know(visitor, "other")
+    assert enter(places, *(Visitor("c") for _ in range(3))) == [True, True, False]
+    assert [bool(visitor.told) for visitor in greedy] == [number in {0, 2} for number in range(8)]
+    assert not any(visitor.told for visitor in others)
+
+
+def test_a_connection_counts_for_the_caller_that_used_it_last() -> None:
+    places = Places(LIMITS)
+    visitors = [Visitor("a") for _ in range(10)]
+    enter(places, *visitors)
+    for number, visitor in enumerate(visitors):
+        places.know(visitor, "first")
+        places.know(visitor, f"token {number % 2}")
+    assert not places.enter(Visitor("b", came_s=9.0))
+    for visitor in visitors:
+        places.leave(visitor)
+        places.know(visitor, "gone")
+    assert enter(places, *(Visitor("b") for _ in range(10))) == [True] * 10
 
 
 def test_the_oldest_silent_stranger_makes_room() -> None:
@@ -63,7 +91,7 @@ def test_only_strangers_beyond_the_number_of_their_address_are_crowded() -> None
     visitors = [Visitor("a") for _ in range(5)]
     enter(places, *visitors)
     assert all(places.is_crowded(one) for one in visitors)
-    places.know(visitors[0])
+    places.know(visitors[0], "token")
     assert not any(places.is_crowded(one) for one in visitors)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import socket
 import time
@@ -12,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from ipamd.api import intake
+from ipamd.api.buckets import Rate
+from ipamd.api.limits import Rates
 from ipamd.api.server import Limits
 from tests.support.stack import SECRET, Stack, running
 
@@ -279,3 +282,74 @@ async def test_where_all_places_are_taken_silence_makes_room(tmp_path: Path) -> 
         assert (await raw.answer())[0] == 200
         for one in (raw, *silent):
             one.close()
+
+
+async def test_asking_again_and_again_without_a_token_keeps_no_place(tmp_path: Path) -> None:
+    """Their refusals come late: meanwhile they look as if they were at work."""
+    limits, rates = (
+        Limits(connections=10, strangers=4, patience_s=0.2),
+        Rates(strangers=Rate(1, 1), refusals=Rate(1, 1)),
+    )
+    async with running(tmp_path, limits, rates=rates) as stack:
+        asking = [await Raw.to(stack) for _ in range(10)]
+        for raw in asking:
+            raw.writer.write(GET.replace(SECRET.encode(), b"ipamd_guess") * 3)
+        await asyncio.sleep(0.1)
+        raw = await Raw.to(stack)
+        raw.writer.write(GET)
+        assert (await raw.answer())[0] == 200
+        for one in (raw, *asking):
+            one.close()
+
+
+async def test_who_has_a_token_keeps_no_more_than_its_share_of_the_places(tmp_path: Path) -> None:
+    async with running(tmp_path, Limits(connections=6, share=3)) as stack:
+        minted = await stack.ask("POST", "/v1/tokens", {"name": "r", "role": "reader"})
+        idle = [await Raw.to(stack) for _ in range(6)]
+        for raw in idle:
+            raw.writer.write(GET.replace(SECRET.encode(), minted.json["secret"].encode()))
+            assert (await raw.answer())[0] == 200
+        raw = await Raw.to(stack)
+        raw.writer.write(GET)
+        assert (await raw.answer())[0] == 200
+        status, _, body = await idle[0].answer()
+        assert (status, json.loads(body)["code"]) == (503, "unavailable")
+        assert "of this caller" in json.loads(body)["detail"]
+        for one in (raw, *idle):
+            one.close()
+
+
+async def test_heads_that_wait_for_others_take_little_memory(quick: Stack) -> None:
+    """Of those behind one that takes long only few are read; a head has a size in all, not only in each field."""
+    async with quick.services.feed._one_catches_up:
+        raw = await Raw.to(quick)
+        wide = b"".join(b"X-%d: %b\r\n" % (number, b"a" * 1000) for number in range(50))
+        follow = GET.replace(b"/v1/pools", b"/v1/events?after=0").replace(
+            b"\r\n\r\n", b"\r\nAccept: text/event-stream\r\n\r\n"
+        )
+        raw.writer.write(follow)
+        await raw.reader.readuntil(b"\r\n\r\n")
+        with contextlib.suppress(TimeoutError):
+            for _ in range(400):
+                raw.writer.write(GET.replace(b"\r\n\r\n", b"\r\n" + wide + b"\r\n"))
+                await asyncio.wait_for(raw.writer.drain(), 0.2)
+        (tcp,) = (listener for listener in quick.listeners if listener._sock.family == socket.AF_INET)
+        assert tcp._runner.server is not None
+        (connection,) = tcp._runner.server.connections
+        assert len(connection._messages) <= 8
+        raw.close()
+
+
+async def test_a_head_that_is_too_large_in_all_is_not_read_to_its_end(quick: Stack) -> None:
+    raw = await Raw.to(quick)
+    raw.writer.write(GET[:-2])
+    with contextlib.suppress(ConnectionError):
+        for number in range(40):
+            raw.writer.write(b"X-%d: %b\r\n" % (number, b"a" * 10_000))
+            await raw.writer.drain()
+            await asyncio.sleep(0.001)
+        raw.writer.write(b"\r\n")
+        await raw.writer.drain()
+    with contextlib.suppress(ConnectionError):
+        assert await raw.reader.read() == b""
+    raw.close()
