@@ -25,6 +25,9 @@ T = TypeVar("T")
 PATIENCE_S: Final = 0.5
 """How long the cluster has to take a DEL before it is put aside."""
 
+ALONE_PATIENCE_S: Final = 3.0
+"""The same where there is nobody else: what is put aside would only be done later by the same process."""
+
 _SLACK_S: Final = 0.1
 """An attempt that overruns its time by so much is cut off."""
 
@@ -65,12 +68,22 @@ class Spooling(Background):
     """The spool of this process, and its delivery. Used in one loop."""
 
     def __init__(
-        self, spool: Spool, deliver: Deliver, *, clock: Clock, now: Callable[[], CallStart | None], is_on: bool = True
+        self,
+        spool: Spool,
+        deliver: Deliver,
+        *,
+        clock: Clock,
+        now: Callable[[], CallStart | None],
+        is_on: bool = True,
+        is_alone: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`now`: boot and time since boot, for a call that does not say them. `is_on` False: nothing is put aside."""
+        """`now`: boot and time since boot, for a call that does not say them. `is_on` False: nothing is put aside.
+
+        `is_alone`: this process is the whole cluster, which needs no quorum: it is slow at worst.
+        """
         super().__init__()
         self._spool, self._deliver, self._clock, self._now = spool, deliver, clock, now
-        self.is_on = is_on
+        self.is_on, self._is_alone = is_on, is_alone
         self._came, self._moved = asyncio.Event(), asyncio.Event()
         self._said: str | None = None
         self._faults = 0
@@ -94,8 +107,9 @@ class Spooling(Background):
             return await attempt(deadline_s)
         arrived = self._now()
         try:
-            async with asyncio.timeout(PATIENCE_S + _SLACK_S):
-                return await attempt(min(deadline_s, self._clock.monotonic_s() + PATIENCE_S))
+            patience_s = ALONE_PATIENCE_S if self._is_alone() else PATIENCE_S
+            async with asyncio.timeout(patience_s + _SLACK_S):
+                return await attempt(min(deadline_s, self._clock.monotonic_s() + patience_s))
         except TimeoutError:
             why = "nothing was answered in time"
         except Unavailable as error:

@@ -41,6 +41,7 @@ async def serve_use_cases(own: Own, node: RaftNode, ends: Ends, stack: AsyncExit
         clock=clock,
         now=system.call_start,
         is_on=config.del_policy == "spool",
+        is_alone=lambda: len(node.members) == 1,
     )
     services = Services.assemble(
         routed,

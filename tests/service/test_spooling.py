@@ -133,6 +133,27 @@ async def test_refusals_of_the_moment_are_put_aside(make: Make, code: str) -> No
     assert await one.take(call(), attempt, soon()) is None
 
 
+async def test_a_server_that_is_the_whole_cluster_has_more_time(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever asks after its DEL finds it done, however busy the machine was."""
+    monkeypatch.setattr(spooling, "PATIENCE_S", 0.05)
+    one = await make()
+    one._is_alone = lambda: True
+
+    async def slow(deadline_s: float) -> int:
+        assert deadline_s - time.monotonic() > spooling.PATIENCE_S
+        await asyncio.sleep(0.3)
+        return 7
+
+    assert await one.take(call(), slow, soon()) == 7
+    one._is_alone = lambda: False
+
+    async def slower(_deadline_s: float) -> int:
+        await asyncio.sleep(0.3)
+        return 7
+
+    assert await one.take(call(), slower, soon()) is None
+
+
 async def test_a_definite_refusal_is_none_of_the_spools_business(make: Make) -> None:
     one = await make()
 
