@@ -43,7 +43,8 @@ def endpoint(services: Services, gate: Gate, route: Route) -> WebHandler:
                 exchange = await _parse(services, route, request, caller, request_id)
                 async with gate.turn(route, exchange):
                     reply = await route.handler(exchange)
-                    body = await _written(reply.value, caller, request.match_info.get("node"))
+                    whose = None if route.writes else request.match_info.get("node")
+                    body = await _written(reply.value, caller, whose)
         except ConnectionError:
             raise  # the client is gone: nobody is there to be answered
         except Exception as error:  # noqa: BLE001 - the boundary of the process: a client gets an answer, never a traceback

@@ -177,6 +177,21 @@ async def test_what_a_node_is_told_of_another_ones_pod_names_the_node_alone(full
     assert any(one["kind"] == "contested" and OTHERS in json.dumps(one) for one in contested)
 
 
+async def test_a_report_of_an_address_does_not_tell_whose_container_has_it(full: Stack) -> None:
+    """A pod without a name has that of its container; whoever reports its address is told of a conflict with it."""
+    own = await secret_of(full, "node", node="box")
+    (there,) = (await full.ask("GET", f"/v1/reservations?container_id={NAMELESS}")).json["items"]
+    (address,) = there["attachments"][0]["addresses"]
+    listed = [{"container_id": "mine-too", "ifname": "eth0", "alive": True, "addresses": [address]}]
+    body = {"boot_id": "b", "index": 1, "attachments": listed}
+    told = [
+        await full.ask("POST", "/v1/nodes/box/inventory", body),
+        await full.ask_tcp("POST", "/v1/nodes/box/inventory", body, token=own),
+    ]
+    pods = [[one["pod_ref"] for one in got.json["conflicts"]] for got in told]
+    assert pods == [[f"_/other/{NAMELESS}"], ["_/other/..."]]
+
+
 @pytest.mark.parametrize(
     ("text", "as_reader", "as_node"),
     [
