@@ -70,13 +70,13 @@ class Cluster:
         self,
         proposer: Proposer,
         reader: Reader,
+        first_report: FirstReport,
         *,
         log: Log,
         clock: Clock,
         facts: Facts,
         peers: Peers,
         inside: Inside | None,
-        first_report: FirstReport,
     ) -> None:
         self._proposer, self._reader = proposer, reader
         self._log, self._clock, self._facts, self._peers, self._inside = log, clock, facts, peers, inside

@@ -143,14 +143,7 @@ class Services:
             addresses=Addresses(proposer, reader),
             nodes=Nodes(proposer, reader, collection, facts, log=log, peers=peers, heartbeats=heartbeats),
             cluster=Cluster(
-                proposer,
-                reader,
-                log=log,
-                clock=clock,
-                facts=facts,
-                peers=peers,
-                inside=inside,
-                first_report=first_report,
+                proposer, reader, first_report, log=log, clock=clock, facts=facts, peers=peers, inside=inside
             ),
             first_report=first_report,
             events=events,
