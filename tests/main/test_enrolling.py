@@ -201,3 +201,18 @@ def test_under_a_supervisors_socket_the_first_call_waits_for_the_token(
         with agent:
             assert call.result(40).status == 200
             assert own_token(agent).exists()
+
+
+def test_the_token_is_fetched_as_soon_as_a_server_is_there(tmp_path: Path) -> None:
+    """The agent is not started again: it goes on asking."""
+    (tmp_path / "server").mkdir()
+    server = Server(tmp_path / "server")
+    with server:
+        enrol_file = tmp_path / "enrol.token"
+        enrol_file.write_text(token(server, "enrol")["secret"])
+        server.stop()
+        with agent_of(tmp_path / "w12", "w12", [server.url], enrol_file) as agent:
+            assert not own_token(agent).exists()
+            server.start()
+            wait_until(own_token(agent).exists)
+            wait_until(lambda: ask_socket(agent.socket, "POST", "/v1/nodes/w12/heartbeat").status == 204)

@@ -80,6 +80,7 @@ def serve(directory: Path) -> set[str]:
     backups = directory / "backups"
     server = Server(directory, "--backup-dir", str(backups), "--backup-every-s", "1")
     with server:
+        assert stat.S_IMODE(server.socket.stat().st_mode) == 0o600
         deadline_s = time.monotonic() + 20
         while not list(backups.glob("*.sha256")):
             assert time.monotonic() < deadline_s
