@@ -123,9 +123,12 @@ def test_a_server_that_says_nothing_is_left(ctl: Ctl, monkeypatch: pytest.Monkey
             return b""
 
     with served(Silent()) as silent, served(Streams(event(1))) as other:
+        began = time.monotonic()
         done = follow(ctl, silent, other, args=("--limit", "1", "-o", "json"))
+        took_s = time.monotonic() - began
         release.set()
     assert indexes(done) == [1]
+    assert took_s < 5
 
 
 def test_whoever_is_content_with_one_servers_state_says_so(ctl: Ctl) -> None:

@@ -15,10 +15,11 @@ from ipamd.errors import ApiError
 from ipamd.service import feed as feed_module
 from ipamd.service.events import Events, Place
 from ipamd.service.feed import Feed, Following
+from ipamd.service.proposer import Proposer
 from ipamd.service.reader import Reader
 from ipamd.service.request import Request
 from ipamd.system import SystemClock
-from tests.support.scripted import ScriptedLog
+from tests.support.scripted import ScriptedLog, counting_bytes
 
 
 @dataclass
@@ -80,7 +81,8 @@ def member() -> Member:
 def feed(member: Member, monkeypatch: pytest.MonkeyPatch) -> Iterator[Feed]:
     monkeypatch.setattr(feed_module, "BEAT_S", 0.1)
     reader = Reader(member, member, SystemClock())  # type: ignore[arg-type]
-    yield Feed(reader, Events(reader), member)
+    proposer = Proposer(member, SystemClock(), counting_bytes())
+    yield Feed(reader, Events(proposer, reader), member)
     reader.close()
 
 
@@ -133,6 +135,7 @@ async def test_who_comes_back_after_long_reads_what_was_missed(
 ) -> None:
     monkeypatch.setattr(feed_module, "RECENT", 10)
     one = await follow(feed)
+    assert await one.next() == ()
     member.apply(5)
     assert await indexes(one, 5) == [1, 2, 3, 4, 5]
     one.close()
@@ -146,6 +149,7 @@ async def test_who_comes_back_after_long_reads_what_was_missed(
 async def test_only_the_newest_are_at_hand(feed: Feed, member: Member, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feed_module, "RECENT", 10)
     one = await follow(feed)
+    assert await one.next() == ()
     for first in range(1, 61, 6):
         member.apply(6)
         assert await indexes(one, 6) == list(range(first, first + 6))
