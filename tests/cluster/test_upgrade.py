@@ -144,6 +144,7 @@ def test_a_cluster_is_rolled_forward_and_back_and_forward_under_load(
         assert load.added > before, "no pod came meanwhile"
         it_closes_the_way_back(cluster["n3"], base, new)
         verified(cluster)
+    print(f"{load.added} pods came, {load.repeated} calls were repeated")  # noqa: T201 - the figure of a run
     assert load.failures == []
     assert load.added > 50
     listed = cluster.level()
