@@ -77,7 +77,6 @@ OPEN_CALLER = Caller("anonymous", "anonymous", Role.ADMIN)
 NOBODY = Caller("nobody", "nobody", Role.ENROL)
 
 
-
 @lru_cache(maxsize=16)
 def caller_on(node: str) -> Caller:
     """Who came over the node socket of a host: events tell which host that is."""

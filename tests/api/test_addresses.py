@@ -77,7 +77,12 @@ async def test_the_history_is_newest_first_and_in_pages(stack: Stack) -> None:
 async def test_quarantine_takes_an_address_out_of_use_until_it_is_lifted(stack: Stack) -> None:
     await stack.pool(subnet="192.0.2.9/32")
     made = await stack.ask("POST", "/v1/addresses/192.0.2.9/quarantine", {"for_s": 3600, "note": "n"})
-    assert (made.status, made.json["by"], made.json["note"], made.json["address"]) == (200, "socket:node-1", "n", "192.0.2.9")
+    assert (made.status, made.json["by"], made.json["note"], made.json["address"]) == (
+        200,
+        "socket:node-1",
+        "n",
+        "192.0.2.9",
+    )
     assert made.json["until"] > made.json["since"]
     check_problem(await stack.ask("POST", "/v1/reservations", {"pool": "p", "pod_ref": "t/a"}), "pool_exhausted")
     assert (await stack.ask("DELETE", "/v1/addresses/192.0.2.9/quarantine")).status == 204

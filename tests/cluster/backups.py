@@ -6,7 +6,6 @@ import asyncio
 import random
 import time
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from tests.support.wire import Wire, cni_conf, cni_headers
 
@@ -18,7 +17,8 @@ NEW_AMONG = 3
 """Two of so many steps begin a pod, the third ends one."""
 
 
-class Done(NamedTuple):
+@dataclass(frozen=True)
+class Done:
     """An answered call: as of which log index, of which container, and what it has since (None: nothing)."""
 
     index: int

@@ -140,13 +140,13 @@ async def test_scrapes_share_a_reading(stack, monkeypatch):
 class Later:
     """The clock of the machine, put forward by a test."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.by_s = 0.0
 
-    def monotonic_s(self):
+    def monotonic_s(self) -> float:
         return time.monotonic() + self.by_s
 
-    def wall_ms(self):
+    def wall_ms(self) -> int:
         return int((time.time() + self.by_s) * 1000)
 
 

@@ -184,7 +184,7 @@ async def test_a_process_that_stands_still_in_the_middle_of_a_look_misses_nothin
         watched.world.log_ms += (LOST_S + 60) * 1000
         return found
 
-    watched.reader.peek = stops  # type: ignore[method-assign]
+    watched.reader.peek = stops  # type: ignore[method-assign, assignment]
     await watched.watch.look()
     watched.reader.peek = peek  # type: ignore[method-assign]
     await watched.watch.look()
