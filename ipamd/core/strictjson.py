@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any, Final, NoReturn
 
 MAX_DEPTH: Final = 16
@@ -49,10 +50,14 @@ def read(raw: bytes) -> Any:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise BadJson(f"has the key {twice[:_QUOTED]!r} twice")
+        raise BadJson(f"has the key {_first_twice(name for name, _ in pairs)[:_QUOTED]!r} twice")
     return found
+
+
+def _first_twice(names: Iterable[str]) -> str:
+    """The first name that was there before: looked for in one pass, for there may be 100,000."""
+    seen: set[str] = set()
+    return next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
 
 
 def _integer(text: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 from typing import Any
 
 import msgspec
@@ -56,6 +57,15 @@ def test_what_is_no_good_json_is_refused(raw: bytes, word: str) -> None:
         read_json(raw)
     assert refused.value.row.code == "invalid_request"
     assert word in refused.value.detail
+
+
+def test_a_key_that_is_there_twice_is_found_in_one_pass() -> None:
+    """Whoever may send a body could keep the loop busy for minutes otherwise."""
+    names = [f'"{number}":0' for number in range(60_000)]
+    began_s = time.process_time()
+    with pytest.raises(ApiError, match="'59999' twice"):
+        read_json(f"{{{','.join([*names, names[-1]])}}}".encode())
+    assert time.process_time() - began_s < 10
 
 
 def test_the_limits_themselves_are_taken() -> None:
