@@ -120,13 +120,14 @@ class Connection(RequestHandler):
         """Parse; the time for a head runs from its first byte to its last."""
         if self._force_close:
             return
-        before = self._request_count
+        before, is_body = self._request_count, self._payload is not None and not self._payload.is_eof()
         super().data_received(data)
         if self._request_count != before:
             self._stop_head_timer()
             self._head_bytes, self._payload = 0, self._messages[-1][1]
             return
-        self._count_head(len(data))
+        if not is_body:
+            self._count_head(len(data))
         if self._head_timer is None and not self._request_in_progress and not self._messages:
             self._expect_head()
 
@@ -231,9 +232,7 @@ class Connection(RequestHandler):
             self._end_timer = None
 
     def _count_head(self, size_bytes: int) -> None:
-        """Some more of a head, unless it is of a body."""
-        if self._payload is not None and not self._payload.is_eof():
-            return
+        """Some more of a head."""
         self._head_bytes += size_bytes
         if self._head_bytes > _MAX_HEAD_BYTES:
             self.force_close()

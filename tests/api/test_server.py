@@ -121,6 +121,17 @@ async def test_a_chunked_body_over_the_limit_is_refused(quick: Stack) -> None:
     raw.close()
 
 
+async def test_the_end_of_a_large_body_is_no_head(quick: Stack) -> None:
+    raw = await Raw.to(quick)
+    for size in (200_000, 900_000, 1_048_576):
+        raw.writer.write(GET.replace(b"GET", b"POST").replace(b"\r\n\r\n", b"\r\nContent-Length: %d\r\n\r\n" % size))
+        await asyncio.sleep(0.05)
+        raw.writer.write(b" " * size)
+        status, _, body = await raw.answer()
+        assert (status, json.loads(body)["detail"]) == (400, "a JSON body is missing")
+    raw.close()
+
+
 @pytest.mark.parametrize(
     "sent",
     [
