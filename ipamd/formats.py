@@ -21,7 +21,7 @@ _HEAD: Final = """\
 Whatever outlives a process, or goes to a process of another version, says its format. A program reads its own formats
 and older ones; what is of a newer one it refuses with a sentence that names it, and changes nothing. What may change
 from one version to the next stands in [Upgrade](../howto/upgrade.md), and why in
-[decision 21](../decisions/0021-levels-and-formats.md).
+[decision 23](../decisions/0023-levels-and-formats.md).
 
 This program has **level {level}**. The level says what a program knows of the log: each member tells its own
 (`ipamctl cluster status`), and a command that came with a higher one is proposed only when every member knows it.
