@@ -75,7 +75,7 @@ def serving(directory: Path) -> Iterator[Running]:
             target = Running(stack, directory)
             with closing(target):
                 await _furnish(stack, target)
-                await asyncio.sleep(0.5)  # the first use of each token is written down
+                await stack.services.token_use.stop()  # it writes down that tokens are used
                 found.append(target)
                 ready.set()
                 await asyncio.to_thread(end.wait)
