@@ -159,10 +159,10 @@ class Feed:
             self._rung.set()
 
     def _newest(self, snapshot: Snapshot) -> tuple[int, Sequence[Event]]:
-        """The newest events, and the index behind which they are."""
+        """The newest events, and the index behind which they are; what is before may be kept no longer."""
         known = 0 if self._behind is None else self._behind + len(self._recent)
-        after = max(known, snapshot.last_event - RECENT)
-        return after, snapshot.events(after, RECENT)
+        found = snapshot.events(max(known, snapshot.last_event - RECENT), RECENT)
+        return found[0].index - 1 if found else snapshot.last_event, found
 
     def _keep(self, after: int, found: Sequence[Event]) -> None:
         if self._behind is None or after != self._behind + len(self._recent):

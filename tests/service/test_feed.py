@@ -210,3 +210,17 @@ async def test_a_close_ends_all_and_lets_nobody_in(feed: Feed) -> None:
         await reading
     with pytest.raises(Unavailable, match="stopping"):
         await follow(feed)
+
+
+@pytest.mark.parametrize("forgotten", [0, 50, 60])
+async def test_what_is_kept_no_longer_does_not_shift_what_is(feed: Feed, member: Member, forgotten: int) -> None:
+    member.apply(60)
+    member.forget(forgotten)
+    one = await follow(feed, None)
+    assert await one.next() == ()
+    member.apply(5)
+    assert await indexes(one, 5) == [61, 62, 63, 64, 65]
+    member.forget(63)
+    member.apply()
+    assert await indexes(one, 1) == [66]
+    assert await indexes(await follow(feed, 64), 2) == [65, 66]
