@@ -124,8 +124,7 @@ async function cluster() {
 
 /** The newest events that are wanted, newest first: the last two thousand are looked through. */
 async function recent(wanted) {
-  const last = await newest();
-  const page = await ask("/v1/events", { after: Math.max(0, last - LOOKED), limit: LOOKED });
+  const page = await behind(Math.max(0, await newest() - LOOKED));
   const rows = page.items.filter(wanted).reverse().slice(0, 200).map((event) => [
     event.index, time(event.at), event.kind, event.pool == null ? null : link(event.pool, "pool", event.pool),
     event.pod_ref == null ? null : podLink(event.pod_ref), event.address == null ? null : addressLink(event.address),
@@ -140,10 +139,20 @@ async function newest() {
   try {
     await ask("/v1/events", { after: Number.MAX_SAFE_INTEGER, limit: 1 });
   } catch (error) {
-    if (error.document?.code === "gone") return error.document.last;
+    if (error.document?.code === "gone") return error.document.newest;
     throw error;
   }
   return 0;
+}
+
+/** The events behind an index; where some of those are kept no longer, all that are. */
+async function behind(after) {
+  try {
+    return await ask("/v1/events", { after, limit: LOOKED });
+  } catch (error) {
+    if (error.document?.code !== "gone") throw error;
+    return ask("/v1/events", { limit: LOOKED });
+  }
 }
 
 const familiesOf = (usage) => Object.entries(usage).filter(([name]) => name.startsWith("ipv"));

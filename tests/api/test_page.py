@@ -90,6 +90,14 @@ def test_it_asks_for_public_reads_only() -> None:
     assert "method:" not in SOURCES["api.js"]  # fetch without one is a GET
 
 
+async def test_the_refusal_by_which_it_finds_the_newest_event_says_it(stack: Stack) -> None:
+    named = set(re.findall(r"error\.document\.(\w+)", SOURCES["views.js"]))
+    got = await stack.ask_tcp("GET", f"/v1/events?after={2**53 - 1}&limit=1")
+    assert (got.status, got.json["code"]) == (410, "gone")
+    assert named == {"newest"}
+    assert named <= got.json.keys()
+
+
 @pytest.mark.parametrize(
     ("host", "status"),
     [
