@@ -62,6 +62,11 @@ def test_the_page_of_ipamctl_is_what_its_commands_say() -> None:
     assert cli_page.page() == cli_page.PAGE.read_text(), "write it anew: python -m tests.docs.cli_page"
 
 
+def test_what_commands_say_of_themselves_has_no_escape_that_is_shown() -> None:
+    """Click's `\\b` is one character: as two it is printed, and the lines behind it are joined."""
+    assert "\\b" not in cli_page.page()
+
+
 def test_the_page_of_requests_and_objects_is_what_the_program_parses() -> None:
     assert openapi_page.page() == openapi_page.PAGE.read_text(), "write it anew: python -m tests.docs.openapi_page"
 

@@ -154,6 +154,23 @@ def test_a_compiler_that_fails_is_quoted(monkeypatch: pytest.MonkeyPatch) -> Non
         static_plugin()
 
 
+def test_a_compiler_that_never_ends_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(static, "compilers", lambda: [["sh", "-c", "exec sleep 60"]])
+    monkeypatch.setattr(static, "_LONGEST_S", 0.1)
+    with pytest.raises(NoStaticPlugin, match=r"sh does not compile it within 0\.1 s"):
+        static_plugin()
+
+
+def test_a_plugin_that_does_not_answer_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ready = tmp_path / f"cni-static-{platform.machine()}"
+    monkeypatch.setattr(static, "READY", tmp_path)
+    monkeypatch.setattr(static, "_ANSWER_S", 0.1)
+    ready.write_text("#!/bin/sh\nexec sleep 60\n")
+    ready.chmod(0o755)
+    with pytest.raises(NoStaticPlugin, match=r"gave no answer within 0\.1 s"):
+        static_plugin()
+
+
 def test_a_ready_made_one_is_taken_if_it_runs_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ready = tmp_path / f"cni-static-{platform.machine()}"
     monkeypatch.setattr(static, "READY", tmp_path)

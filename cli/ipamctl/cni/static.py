@@ -25,6 +25,8 @@ _PLACES = (_HERE / SOURCE, _HERE.parents[2] / "contrib" / "cni-static" / SOURCE)
 _LONGEST_S = 120
 """The first run of Zig's compiler makes a C library."""
 
+_ANSWER_S = 10
+
 
 class NoStaticPlugin(Exception):  # noqa: N818 - named for what it is about
     """There is no static plugin for this machine, and none can be made."""
@@ -54,10 +56,14 @@ def _compile(target: Path) -> None:
         raise NoStaticPlugin("its source is not part of this installation of ipamctl")
     said = "there is no C compiler here; install one (cc, or the package ziglang beside ipamctl)"
     for compiler in compilers():
-        done = subprocess.run(  # noqa: S603 - a compiler of this host, and no word from outside
-            [*compiler, *FLAGS, "-o", str(target), str(source)],
-            capture_output=True, text=True, check=False, timeout=_LONGEST_S, errors="replace",
-        )  # fmt: skip
+        try:
+            done = subprocess.run(  # noqa: S603 - a compiler of this host, and no word from outside
+                [*compiler, *FLAGS, "-o", str(target), str(source)],
+                capture_output=True, text=True, check=False, timeout=_LONGEST_S, errors="replace",
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            said = f"{compiler[0]} does not compile it within {_LONGEST_S} s"
+            continue
         if done.returncode == 0:
             return
         said = f"{compiler[0]} does not compile it: {_last_line(done.stderr)}"
@@ -72,10 +78,12 @@ def _that_runs(program: Path) -> bytes:
     """Its bytes, once it has answered VERSION: a program for another machine must not replace one that works."""
     try:
         done = subprocess.run(  # noqa: S603 - what was just made here
-            [program], env={"CNI_COMMAND": "VERSION"}, capture_output=True, check=False, timeout=10
+            [program], env={"CNI_COMMAND": "VERSION"}, capture_output=True, check=False, timeout=_ANSWER_S
         )
     except OSError as failed:
         raise NoStaticPlugin(f"{program} does not run here: {os.strerror(failed.errno or 0)}") from failed
+    except subprocess.TimeoutExpired as failed:
+        raise NoStaticPlugin(f"{program} does not run here: it gave no answer within {_ANSWER_S} s") from failed
     if done.returncode != 0 or b"supportedVersions" not in done.stdout:
         raise NoStaticPlugin(f"{program} does not run here: it ended with status {done.returncode}")
     return program.read_bytes()

@@ -20,7 +20,7 @@ from ipamctl.session import Session, Verb
 def whereabouts(
     session: Session, /, path: Path, confs: tuple[Path, ...], cluster: str | None, *, dry_run: bool
 ) -> None:
-    r"""Take over the pools of whereabouts.
+    """Take over the pools of whereabouts.
 
     PATH is a file, or a directory with files, of what this prints (- is stdin):
 
@@ -28,7 +28,7 @@ def whereabouts(
     kubectl get ippools,overlappingrangeipreservations,nodeslicepools -A -o json
 
     Everything is imported or nothing. Again, it adds what is new.
-    """
+    """  # noqa: D301 - `\b` is the character with which click keeps the next lines as they are
 
     def read(bar: Bar) -> dict[str, Any]:
         bar.step("reading")
