@@ -31,11 +31,9 @@ def claim_living(draft: Draft, command: ClaimLiving) -> Outcome:
     """Record what living pods have; end the disputes that the node speaks of no more."""
     if draft.view.restored() is None:
         return Done()
-    for one in command.settled:
-        old = draft.view.disputed(one.space, one.address)
-        if old is not None and (old.node, old.container_id) == (one.node, one.container_id):
-            end_dispute(draft, old, "its node lists it no more")
     claims = _Claims(draft, command.node)
+    for one in command.settled:
+        claims.settle(one)
     for living in command.living:
         claims.take(living)
     return Done()
@@ -174,6 +172,13 @@ class _Claims:
         self._reservations: dict[tuple[int, str], Reservation] = {}
         self._attached: set[tuple[int, str]] = set()
         self._disputed: dict[tuple[str, Address], Disputed] = {}
+        self._ended: set[tuple[str, Address]] = set()
+
+    def settle(self, one: Settled) -> None:
+        """The node speaks of a dispute no more."""
+        old = self._view.disputed(one.space, one.address)
+        if old is not None and (old.node, old.container_id) == (one.node, one.container_id):
+            self._end(old, "its node lists it no more")
 
     def take(self, living: Living) -> None:
         """What one living pod has."""
@@ -268,7 +273,12 @@ class _Claims:
     def _settle(self, space: str, address: Address) -> None:
         disputed = self._disputed.get((space, address)) or self._view.disputed(space, address)
         if disputed is not None:
-            end_dispute(self._draft, disputed, "nobody is recorded with it any more")
+            self._end(disputed, "nobody is recorded with it any more")
+
+    def _end(self, disputed: Disputed, detail: str) -> None:
+        if (disputed.space, disputed.address) not in self._ended:
+            self._ended.add((disputed.space, disputed.address))
+            end_dispute(self._draft, disputed, detail)
 
     def _tell(self, kind: EventKind, living: Living, pool: Pool | None, space: str, address: Address) -> None:
         self._draft.event(

@@ -193,6 +193,16 @@ def test_a_pod_has_what_its_node_says_not_what_the_backup_said(world: RestoredWo
     assert world.events(before) == [], "what was claimed is claimed again"
 
 
+def test_a_dispute_ends_once_where_both_its_ends_are_in_one_report(world: RestoredWorld) -> None:
+    """Who used the address is gone, and who was recorded with it has another one: either would end it."""
+    world.lists(Living("c5", "t/q", "192.0.2.1"))
+    before = world.state.last_event
+    world.lists(Living("c3", "t/a", "192.0.2.2"))
+    assert world.state.disputes() == []
+    assert world.holders() == {"192.0.2.2": "t/a eth0"}
+    assert [one.kind for one in world.events(before)].count(EventKind.CONFLICT_ENDED) == 1
+
+
 def test_a_pod_that_moved_to_another_container_is_bound_there(world: RestoredWorld) -> None:
     world.lists(Living("c2", "t/a", "192.0.2.1", node="n2"), node="n2")
     assert world.bound("t/a").owner == Owner("c2", "n2", "k")
