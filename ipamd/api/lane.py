@@ -38,6 +38,8 @@ class Lane:
             async with asyncio.timeout(patience_s):
                 await future
         except TimeoutError:
+            if not future.cancelled():
+                return  # its turn came in the same moment
             raise Unavailable("too many lists are asked for: its turn did not come in time", "none") from None
         except asyncio.CancelledError:
             if future.done() and not future.cancelled():  # its turn came as its client went

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import pytest
 
@@ -45,8 +46,19 @@ async def test_who_waits_too_long_or_goes_takes_no_turn() -> None:
     assert await asyncio.wait_for(_take(lane), 1) == "done"
 
 
-async def _take(lane: Lane) -> str:
-    async with lane.turn("c", 5):
+async def test_a_turn_that_comes_in_the_moment_in_which_patience_ends_is_taken() -> None:
+    lane = Lane()
+    async with lane.turn("a", 5):
+        waiting = asyncio.create_task(_take(lane, 0.01))
+        await asyncio.sleep(0)
+        time.sleep(0.05)  # noqa: ASYNC251 - its time is over, and the loop has not come to that
+        await asyncio.sleep(0)
+    assert await asyncio.gather(waiting, return_exceptions=True)
+    assert await asyncio.wait_for(_take(lane), 1) == "done"
+
+
+async def _take(lane: Lane, patience_s: float = 5) -> str:
+    async with lane.turn("c", patience_s):
         return "done"
 
 
