@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -49,7 +50,7 @@ def manifest() -> dict[str, Any]:
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
 def test_systemd_understands_each_unit(unit: Path, tmp_path: Path) -> None:
-    if shutil.which("systemd-analyze") is None:
+    if shutil.which("systemd-analyze") is None and os.environ.get("CI") != "true":
         pytest.skip("needs systemd-analyze (Debian: systemd)")
     for other in UNITS:
         text = other.read_text().replace("/opt/ipamd/bin/ipamd", str(Path(sys.executable).with_name("ipamd")))
