@@ -10,15 +10,16 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from ipamd.core.invariants import violations
+from ipamd.core.levels import NewerEntry
 from ipamd.core.ports import LogEntry, SnapshotRefused
 from ipamd.core.restoring import Backup, restore
 from ipamd.storage import statements as st
 from ipamd.storage.backups import hash_file, hash_of
 from ipamd.storage.catalogue import Catalogue
 from ipamd.storage.compiled import sql, value
-from ipamd.storage.database import FILE_NAME, FORMAT, Database, connect
+from ipamd.storage.database import FILE_NAME, FORMAT, Database, connect, file_format
 from ipamd.storage.deadlines import Deadlines
-from ipamd.storage.errors import SENSELESS, Broken, told_of_damage
+from ipamd.storage.errors import SENSELESS, Broken, NewerFormat, told_of_damage
 from ipamd.storage.machine import SqliteMachine
 from ipamd.storage.opening import open_database, refuse_newer_level
 from ipamd.storage.records import SqliteRecords
@@ -70,7 +71,10 @@ def copy_backup(path: Path, data_dir: Path) -> None:
 def copy_member(source: Path, data_dir: Path) -> None:
     """Put the state of a stopped member, as its database has it, into an empty directory. Raises StorageError."""
     path = source / FILE_NAME
-    refuse_newer_level(path)
+    if file_format(path) == 0:
+        raise Broken(f"{path} is empty: nothing of the state is left in it")
+    with told_of_damage(path):
+        refuse_newer_level(path)
     open_database(data_dir).close()
     # As in doctor.py: the second one writes nothing, and as long as the first is open it folds no log in.
     with (
@@ -95,8 +99,11 @@ def apply_entries(data_dir: Path, entries: Iterable[LogEntry]) -> None:
     with _opened(data_dir) as database:
         machine = SqliteMachine(database)
         waiting = iter(entries)
-        while some := list(islice(waiting, _AT_ONCE)):
-            machine.apply(some)
+        try:
+            while some := list(islice(waiting, _AT_ONCE)):
+                machine.apply(some)
+        except NewerEntry as error:
+            raise NewerFormat(str(error)) from error
 
 
 def renew(data_dir: Path, cluster_id: str, now_ms: int) -> Found:

@@ -12,11 +12,14 @@ from pathlib import Path
 import pytest
 
 from ipamd import datadir
+from ipamd.consensus.engine import COMMAND
 from ipamd.consensus.facts import read_facts
 from ipamd.consensus.files import OsFiles
+from ipamd.core.entries import Item, Stamp, encode_entry
 from ipamd.datadir import DataDirError
 from ipamd.storage.database import FILE_NAME, FORMAT
 from ipamd.storage.doctor import JournalFacts, examine, position
+from tests.consensus.journals import open_journal
 from tests.storage.driver import Driver
 from tests.support.cluster import rounds
 from tests.support.restores import MARK, make_backup, run_restore, sealed
@@ -87,6 +90,31 @@ def test_a_restored_state_is_restored_again(backup: Path, tmp_path: Path) -> Non
     assert again.exit_code == 0, again.output
     assert "(epoch 2)" in again.output
     assert is_whole(tmp_path / "two")
+
+
+@pytest.mark.parametrize(("left", "sentence"), [(b"x" * 8192, "is not a SQLite database"), (b"", "is empty")])
+def test_a_member_whose_state_is_lost_is_refused_in_a_sentence(
+    backup: Path, target: Path, tmp_path: Path, left: bytes, sentence: str
+) -> None:
+    run_restore(backup, "--data-dir", tmp_path / "one")
+    (tmp_path / "one" / FILE_NAME).write_bytes(left)
+    refused = run_restore("--from-member", tmp_path / "one", "--data-dir", target)
+    assert (refused.exit_code, sentence in refused.output) == (1, True), refused.output
+    assert names(target) <= {"lock"}
+
+
+def test_so_is_one_whose_journal_a_newer_version_wrote(backup: Path, target: Path, tmp_path: Path) -> None:
+    run_restore(backup, "--data-dir", tmp_path / "one")
+    at = position(tmp_path / "one")
+    assert at is not None
+    journal = open_journal(OsFiles(), tmp_path / "one" / datadir.JOURNAL_DIRECTORY)
+    entry = encode_entry(Stamp(1, 1), [Item(bytes(16), b"\x01\xc8[]")])
+    journal.add(COMMAND + entry, at[0] + 1, at[1])
+    journal.sync()
+    journal.close()
+    refused = run_restore("--from-member", tmp_path / "one", "--data-dir", target)
+    assert (refused.exit_code, "start the newer version" in refused.output) == (1, True), refused.output
+    assert names(target) <= {"lock"}
 
 
 def truncated(data: bytes) -> bytes:
