@@ -122,7 +122,10 @@ class Agent:
         self, asked: Asked, headers: Mapping[str, str], request_id: str, deadline_s: float
     ) -> Said | None:
         if self.spooling is None or not self.spooling.is_on:
-            return await self._ask(asked, deadline_s)
+            said = await self._ask(asked, deadline_s)
+            if said.status == 200:
+                self._forget(asked)
+            return said
 
         async def attempt(until_s: float) -> Said:
             said = await self._ask(asked, until_s)
