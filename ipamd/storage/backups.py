@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import sqlite3
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -46,11 +47,13 @@ class BackupFiles:
         self._database = database
 
     def make(self, path: Path) -> BackupFile:
-        """Write one; what lay there is replaced. Raises Unavailable: no space is left."""
+        """Write one; what lay there is replaced. Raises Unavailable: no space is left, or SQLite cannot copy it."""
         try:
             made = make_snapshot(self._database, path)
         except DiskFull as error:
             raise Unavailable(str(error), "none") from error
+        except sqlite3.DatabaseError as error:  # a quota, a file system that is gone
+            raise Unavailable(f"a backup cannot be written to {path}: {error}", "none") from error
         return BackupFile(path, made.applied, made.size_bytes, hash_of(path))
 
     def keep(self, directory: Path, cluster_id: str) -> BackupFile:

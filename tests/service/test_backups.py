@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -119,6 +120,18 @@ async def test_what_fails_is_counted_and_tried_again_soon(site: Site, monkeypatc
     figures = site.made.figures
     assert figures is not None
     assert (figures.age_s, figures.failed) == (5.0, 1)
+
+
+async def test_so_is_what_sqlite_cannot_write(site: Site) -> None:
+    """As over a quota: it is no error of this program's own writing."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, hard))
+    try:
+        assert await site.made._try(site.schedule) == backups.AGAIN_S
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert site.names == []
+    assert await site.made._try(site.schedule) == site.schedule.every_s
 
 
 async def test_one_that_is_sent_is_gone_afterwards_and_one_is_made_at_a_time(site: Site) -> None:
