@@ -94,7 +94,8 @@ def plan(case: Case) -> Plan:
 
 def keep_copy(data_dir: Path) -> Path:
     """Keep a copy of all that a repair may change; an unfinished one never has the name. Raises OSError."""
-    number = 1 + sum(path.name.startswith(f"{KEPT}-") for path in data_dir.iterdir())
+    ends = (path.name.removeprefix(f"{KEPT}-") for path in data_dir.glob(f"{KEPT}-*"))
+    number = 1 + max((int(end) for end in ends if end.isdecimal()), default=0)
     draft, copy = data_dir / f"{KEPT}.part", data_dir / f"{KEPT}-{number}"
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(mode=0o700)

@@ -21,6 +21,7 @@ from ipamd.storage.compiled import sql
 from ipamd.storage.database import FILE_NAME, FORMAT, connect, file_format
 from ipamd.storage.digest import machine_digest
 from ipamd.storage.errors import SENSELESS, NewerFormat, StorageError
+from ipamd.storage.opening import level_above
 from ipamd.storage.pool_rows import read_pool
 from ipamd.storage.records import SqliteRecords
 from ipamd.storage.spans import computed_spans, read_spans
@@ -74,7 +75,8 @@ def examine(data_dir: Path, journal: JournalFacts | None = None) -> list[Finding
         keeper.execute("SELECT 1 FROM sqlite_master")
         connection.execute("PRAGMA query_only = ON")
         connection.execute("BEGIN")
-        return list(_examine(connection, journal))
+        newer = _newer_level(connection)
+        return list(_examine(connection, journal)) if newer is None else [Finding(FORMATS, f"{path} {newer}")]
 
 
 def position(data_dir: Path) -> tuple[int, int] | None:
@@ -92,6 +94,14 @@ def digest_of(data_dir: Path) -> str | None:
     try:
         with closing(connect(data_dir / FILE_NAME, mode="ro")) as connection:
             return machine_digest(connection)
+    except (sqlite3.DatabaseError, *SENSELESS):
+        return None
+
+
+def _newer_level(connection: sqlite3.Connection) -> str | None:
+    """What is to be said of a state that needs a newer program; None: nothing, or it cannot be told."""
+    try:
+        return level_above(connection)
     except (sqlite3.DatabaseError, *SENSELESS):
         return None
 

@@ -208,6 +208,15 @@ def test_what_it_says_it_can_repair_is_as_it_was(patient: Patient, fault: Callab
         serves(patient)
 
 
+def test_a_copy_never_takes_the_name_of_one_that_is_there(patient: Patient) -> None:
+    for name in ("before-repair-2", "before-repair-of-mine"):
+        (patient.data_dir / name).mkdir()
+        (patient.data_dir / name / "kept").touch()
+    free_is_lost(patient)
+    code, told = patient.doctor("--apply")
+    assert (code, "before-repair-3" in told) == (0, True), told
+
+
 def serves(patient: Patient) -> None:
     """A server starts on it and goes on where the state was."""
     server = patient.server.start()
@@ -235,6 +244,11 @@ def newer_format(patient: Patient) -> None:
         connection.execute("PRAGMA user_version = 99")
 
 
+def newer_level(patient: Patient) -> None:
+    """A newer version has put into the log what this one does not know."""
+    patient.sql("UPDATE cluster SET level = 99", "UPDATE events SET kind = 'unheard_of' WHERE id = 1")
+
+
 def vote_among_others(patient: Patient) -> None:
     patient.sql("INSERT INTO members SELECT 'n2', 'id2', raft, api, 1, 1 FROM members")
     (patient.data_dir / "journal" / "vote").unlink()
@@ -245,6 +259,7 @@ BEYOND: dict[Callable[[Patient], None], str] = {
     older_journal: "the database and the journal are not of one log, or one of them is older than the other",
     another_log: "the database and the journal are not of one log",
     newer_format: "the database is of another version",
+    newer_level: "the database is of another version",
     vote_among_others: "this member's term and vote are lost, and with a guess it could vote twice",
 }
 
