@@ -209,9 +209,9 @@ def test_what_it_says_it_can_repair_is_as_it_was(patient: Patient, fault: Callab
 
 
 def test_a_copy_never_takes_the_name_of_one_that_is_there(patient: Patient) -> None:
-    for name in ("before-repair-2", "before-repair-of-mine"):
-        (patient.data_dir / name).mkdir()
-        (patient.data_dir / name / "kept").touch()
+    """Somebody removed the first of two."""
+    (patient.data_dir / "before-repair-2").mkdir()
+    (patient.data_dir / "before-repair-2" / "state.db").touch()
     free_is_lost(patient)
     code, told = patient.doctor("--apply")
     assert (code, "before-repair-3" in told) == (0, True), told
