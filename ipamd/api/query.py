@@ -15,6 +15,9 @@ from ipamd.errors import ApiError
 
 T = TypeVar("T")
 
+_MOST = 2**63 - 1
+"""The largest number in a cursor: what the state counts with."""
+
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
 
 
@@ -35,7 +38,7 @@ def decode_cursor(text: str, shape: type[T]) -> T:
         key = msgspec.convert(read_json(data), shape)
     except (ValueError, msgspec.ValidationError, ApiError):
         raise _no_cursor() from None
-    if not isinstance(key, tuple) or any(isinstance(part, int) and part < 0 for part in key):
+    if not isinstance(key, tuple) or any(isinstance(part, int) and not 0 <= part <= _MOST for part in key):
         raise _no_cursor()
     return key
 
