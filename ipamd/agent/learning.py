@@ -47,6 +47,8 @@ class Learning(Background):
         self._upstream, self._clock, self._keep = upstream, clock, keep
         self.cluster_id = cluster_id
         self._said: str | None = None
+        self._foreign: dict[str, str | None] = {}
+        """The servers of other clusters, and of which."""
 
     async def _run(self) -> None:
         while True:
@@ -86,10 +88,13 @@ class Learning(Background):
     async def _shun_others(self) -> None:
         """What was put into the list of servers by mistake must not answer in the cluster's place."""
         servers = self._upstream.servers
-        found = await self._ask_each(servers.strangers)
-        foreign = {url: one.cluster_id for url, one in found if one.cluster_id not in (None, self.cluster_id)}
-        for url in servers.shun(foreign):
-            _log.error("%s is of another cluster, %s, and is not asked: take it out of --server", url, foreign[url])
+        found = {url: one.cluster_id for url, one in await self._ask_each(servers.strangers)}
+        known = self._foreign | found  # one that is silent may come back as what it was
+        self._foreign = {url: known[url] for url in servers.strangers if known.get(url) not in (None, self.cluster_id)}
+        for url in servers.shun(self._foreign):
+            _log.error(
+                "%s is of another cluster, %s, and is not asked: take it out of --server", url, self._foreign[url]
+            )
 
     async def _ask_each(self, urls: Sequence[str]) -> list[tuple[str, _Cluster]]:
         """What each server says of its cluster; those that say nothing are left out."""
