@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from ipamd.core.outcomes import Refused
-from ipamd.errors import ERRORS, ApiError
+from ipamd.errors import ApiError
 
 BAD_VERSION = 1
 BAD_ENVIRONMENT = 4
@@ -57,11 +56,6 @@ class CniError(Exception):
     def status(self) -> int:
         """The HTTP status of the answer that carries it."""
         return _STATUS[self.code]
-
-
-def of_refused(refused: Refused) -> CniError:
-    """What a refusal of the core is to a CNI caller."""
-    return CniError(ERRORS[refused.code].cni, refused.detail)
 
 
 def of_api_error(error: ApiError) -> CniError:

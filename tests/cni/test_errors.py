@@ -7,8 +7,8 @@ import json
 import pytest
 
 from ipamd.cni import errors
-from ipamd.cni.errors import CniError, of_api_error, of_refused, render_error
-from ipamd.core.outcomes import Code, Refused
+from ipamd.cni.errors import CniError, of_api_error, render_error
+from ipamd.core.outcomes import Code
 from ipamd.errors import ERRORS, ApiError
 
 
@@ -52,7 +52,7 @@ def test_whatever_is_in_the_sentence_the_object_is_one_line_of_ascii() -> None:
     ],
 )
 def test_refusals_have_their_cni_codes(code: Code, cni: int, status: int) -> None:
-    error = of_refused(Refused(code, "why"))
+    error = of_api_error(ApiError(code, "why"))
     assert (error.code, error.msg, error.status) == (cni, "why", status)
 
 
