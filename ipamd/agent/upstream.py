@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ipamd.agent.servers import Servers
+from ipamd.cni.answer import is_unknown
 from ipamd.core.ports import Unavailable
 from ipamd.service.ports import Clock, Random
 from ipamd.service.wire import Asked, Said, Transport
@@ -21,6 +22,9 @@ _LEAST_S: Final = 0.02
 """With less time left nobody is asked any more."""
 
 _SHORT_S: Final = 1.0
+_OF_PROXIES: Final = (502, 504)
+"""What stands between may have passed the request on."""
+
 _KEY_BYTES: Final = 16
 
 _LIVES: Final = Asked("GET", "/livez", {})
@@ -67,6 +71,7 @@ class Upstream:
                 if wanted(said):
                     return said
                 last, failures[url] = said, f"status {said.status}"
+                unknown |= said.status in _OF_PROXIES or is_unknown(said.body)
                 self.servers.failed(url)
             pause_s = _PAUSE_S[min(rounds, len(_PAUSE_S) - 1)]
             rounds += 1

@@ -21,6 +21,7 @@ class _Shape(msgspec.Struct):
 
 class _Problem(msgspec.Struct):
     detail: str = ""
+    outcome: str = ""
 
 
 def read_error(body: bytes) -> ErrorSaid:
@@ -34,7 +35,16 @@ def read_error(body: bytes) -> ErrorSaid:
 
 def read_problem(body: bytes) -> str:
     """The sentence of a problem document; empty where it is none."""
+    return _problem(body).detail
+
+
+def is_unknown(body: bytes) -> bool:
+    """Whether a problem document says that what was asked for may have been done."""
+    return _problem(body).outcome == "unknown"
+
+
+def _problem(body: bytes) -> _Problem:
     try:
-        return msgspec.json.decode(body, type=_Problem).detail
+        return msgspec.json.decode(body, type=_Problem)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return ""
+        return _Problem()

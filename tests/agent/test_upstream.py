@@ -138,6 +138,23 @@ async def test_what_may_have_been_done_is_unknown() -> None:
     assert caught.value.outcome == "unknown"
 
 
+@pytest.mark.parametrize(
+    ("status", "body", "outcome"),
+    [
+        (503, b'{"outcome":"unknown"}', "unknown"),
+        (503, b'{"outcome":"none"}', "none"),
+        (429, b"", "none"),
+        (504, b"<html>", "unknown"),
+    ],
+)
+async def test_what_a_server_does_not_know_the_agent_does_not_either(status: int, body: bytes, outcome: str) -> None:
+    said = Said(status, {"Retry-After": "1"}, body)
+    up, _, clock = build(a=said, b=DOWN)
+    with pytest.raises(NoAnswer) as caught:
+        await up.ask(POST, clock.now_s + 0.1)
+    assert caught.value.outcome == outcome
+
+
 async def test_once_is_one_round_as_soon_as_somebody_answers() -> None:
     up, transport, clock = build(a=[DOWN, NO], b=[DOWN, DOWN])
     with pytest.raises(NoAnswer) as caught:
