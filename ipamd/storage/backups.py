@@ -12,6 +12,7 @@ import re
 import sqlite3
 from pathlib import Path
 from typing import Final, NamedTuple
+from zlib import crc32
 
 from ipamd.core.ports import Unavailable
 from ipamd.storage.errors import DiskFull
@@ -45,6 +46,8 @@ class BackupFiles:
 
     def __init__(self, database: Path) -> None:
         self._database = database
+        # Members may share a directory: each has its own name for what is not whole yet, the same at the next start.
+        self._own = f"{crc32(f'{os.uname().nodename}:{database.absolute()}'.encode()):08x}"
 
     def make(self, path: Path) -> BackupFile:
         """Write one; what lay there is replaced. Raises Unavailable: no space is left, or SQLite cannot copy it."""
@@ -62,13 +65,13 @@ class BackupFiles:
         Raises Unavailable.
         """
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        draft = directory / f"ipamd-{cluster_id}.new"
+        draft = directory / f"ipamd-{cluster_id}-{self._own}.new"
         try:
             made = self.make(draft)
             path = directory / name_of(cluster_id, made.log_index)
             hash_file(path).unlink(missing_ok=True)  # at no moment is a hash beside a file that is not its own
             draft.replace(path)
-            _write_hash(path, made.sha256)
+            _write_hash(path, made.sha256, draft.with_suffix(".new-hash"))
             _sync_directory(directory)
         finally:
             draft.unlink(missing_ok=True)
@@ -109,16 +112,14 @@ def hash_file(path: Path) -> Path:
     return path.with_name(path.name + HASH_SUFFIX)
 
 
-def _write_hash(path: Path, sha256: str) -> None:
-    target = hash_file(path)
-    draft = target.with_name(f"{target.name}.new")
+def _write_hash(path: Path, sha256: str, draft: Path) -> None:
     draft.unlink(missing_ok=True)
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(handle, "w") as file:
         file.write(f"{sha256}  {path.name}\n")
         file.flush()
         os.fsync(handle)
-    draft.replace(target)
+    draft.replace(hash_file(path))
 
 
 def _sync_directory(path: Path) -> None:

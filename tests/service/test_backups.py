@@ -6,6 +6,7 @@ import asyncio
 import os
 import resource
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from ipamd.service.reader import Reader
 from ipamd.service.request import Request
 from ipamd.storage.backups import BackupFiles, hash_of, name_of
 from ipamd.storage.database import FILE_NAME
+from ipamd.storage.snapshots import inspect_snapshot
 from tests.core.world import ORIGIN, definition
 from tests.storage.driver import Driver
 from tests.support.scripted import ScriptedLog, TurnedClock
@@ -132,6 +134,20 @@ async def test_so_is_what_sqlite_cannot_write(site: Site) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert site.names == []
     assert await site.made._try(site.schedule) == site.schedule.every_s
+
+
+def test_members_that_share_a_directory_do_not_meet_in_their_drafts(site: Site, tmp_path: Path) -> None:
+    other = Site(tmp_path / "other")
+    for number in range(2):
+        site.change(f"a{number}")
+    with ThreadPoolExecutor(2) as pool:
+        for _ in range(8):
+            other.change(f"b{other.driver.machine.applied[0]}")
+            made = list(pool.map(lambda one: one.files.keep(site.place, CLUSTER), (site, other)))
+            for one in made:
+                inspect_snapshot(one.path, None)
+    assert all(name.endswith((".db", ".db.sha256")) for name in site.names)
+    other.driver.close()
 
 
 async def test_one_that_is_sent_is_gone_afterwards_and_one_is_made_at_a_time(site: Site) -> None:
