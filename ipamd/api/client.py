@@ -14,8 +14,8 @@ CONNECT_S = 1.0
 
 _KEEP_S = 30.0
 
-UNREACHED = (aiohttp.ClientConnectorError, aiohttp.InvalidURL, aiohttp.ConnectionTimeoutError)
-"""Failures before anything was sent."""
+UNREACHED = (aiohttp.ClientConnectorError, aiohttp.InvalidURL, aiohttp.ConnectionTimeoutError, UnicodeError)
+"""Failures before anything was sent; the last is that of a host name with an empty part, or one that is too long."""
 
 
 class Sent:

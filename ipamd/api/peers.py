@@ -156,7 +156,7 @@ class HttpPeers:
                 allow_redirects=False, trace_request_ctx=Sent(),
             ) as answer:  # fmt: skip
                 got = _Got(answer.status, answer.headers.get("Ipamd-Index", ""), await answer.read())
-        except (aiohttp.ClientError, OSError) as error:
+        except (aiohttp.ClientError, OSError, UnicodeError) as error:
             raise Unavailable(f"{url} gave no answer: {why(error)}", "unknown") from None
         if got.status in _DEFINITE:
             said = _problem(got)

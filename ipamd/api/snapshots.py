@@ -55,7 +55,7 @@ class HttpSnapshots:
                     raise Unavailable(f"{member.name} has no state file to give (status {answer.status})", "none")
                 await _write(answer, draft)
             draft.replace(path)
-        except (aiohttp.ClientError, OSError) as error:
+        except (aiohttp.ClientError, OSError, UnicodeError) as error:
             raise Unavailable(f"the state of {member.name} did not come: {error!r}", "none") from None
         finally:
             draft.unlink(missing_ok=True)

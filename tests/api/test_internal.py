@@ -218,7 +218,7 @@ async def test_nobody_there_is_surely_nothing_done(pair: Pair) -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         nowhere = f"https://127.0.0.1:{closed.getsockname()[1]}"
-        for url in (nowhere, "https://no.such.host.invalid:1", "nonsense"):
+        for url in (nowhere, "https://no.such.host.invalid:1", "https://no..host:1", "nonsense"):
             with pytest.raises(Unavailable, match="is not reached") as caught:
                 await pair.n2.propose(Member("n1", "id", "h:1", url), pool("p"), 2)
             assert caught.value.outcome == "none"
