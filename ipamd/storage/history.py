@@ -94,8 +94,16 @@ class _Holding:
     node: str | None
 
     def begins_elsewhere(self, older: Event) -> bool:
-        """Whether it was held before for the same pod, but not bound where it is from `first` on."""
-        return self.first.kind is EventKind.BOUND and older.node != self.first.node
+        """Whether it was held before for the same pod, but not bound where it is from `first` on.
+
+        A restored pod is rebound to the node that reports it, wherever it was; else what is rebound stays on its node,
+        which only an import left open.
+        """
+        if older.node == self.first.node:
+            return False
+        if self.first.kind is EventKind.REBOUND:
+            return older.node is not None or older.kind is EventKind.HELD
+        return self.first.kind is EventKind.BOUND
 
     def row(self) -> HistoryRow:
         return HistoryRow(

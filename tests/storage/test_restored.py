@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from ipamd.core.addresses import parse_address
-from ipamd.core.commands import Add, ConfirmPool, CreatePool, Found, PoolRequest
+from ipamd.core.commands import Add, ClaimLiving, ConfirmPool, CreatePool, Found, PoolRequest
 from ipamd.core.model import Owner, Settings
 from ipamd.core.outcomes import Granted, Refused
+from ipamd.core.restorecommands import Living
 from ipamd.storage.restore import renew
 from tests.core.restored import MEMBERS
 from tests.core.world import ORIGIN, definition
@@ -52,4 +53,27 @@ def test_nothing_is_kept_for_single_addresses(tmp_path: Path, subnet: str, begin
     (granted,) = driver.run(add("t/new"))
     assert isinstance(granted, Granted)
     assert driver.examine() == []
+    driver.close()
+
+
+def test_a_history_says_on_which_node_a_pod_had_its_address_that_a_restore_found_elsewhere(tmp_path: Path) -> None:
+    driver = Driver(tmp_path)
+    driver.run(Found(ORIGIN, "old", Settings(), MEMBERS))
+    driver.run(CreatePool(ORIGIN, definition("p", "192.0.2.0/24")))
+    driver.run(add("t/a"))
+    driver.close()
+    renew(tmp_path, "new", WALL_MS)
+    driver.open()
+    driver.log_ms += 60_000
+    address = parse_address("192.0.2.1")
+    driver.run(ClaimLiving(ORIGIN, "n2", (Living("t/a", "eth0", "c2", (address,), "k"),)))
+    with driver.state.snapshot() as state:
+        found = state.history("default", address, None, 10)
+        assert [(row.pod_ref, row.node, row.to_ms is None) for row in found] == [
+            ("t/a", "n2", True),
+            ("t/a", "n1", False),
+        ]
+        before = state.holding_at("default", address, found[0].from_ms - 1)
+        assert before is not None
+        assert before.node == "n1"
     driver.close()
