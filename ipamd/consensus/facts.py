@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from ipamd.consensus.failures import StartRefused
+from ipamd.consensus.failures import FormatRefused, StartRefused
 from ipamd.consensus.files import Files
 from ipamd.consensus.hardstate import Ballot, read_ballot
 from ipamd.consensus.survey import Finding, Scanned, survey
@@ -23,6 +23,11 @@ class JournalFacts(NamedTuple):
 
     is_whole: bool
     """Whether the entries can be read from the first to the last: a torn end is none of them."""
+
+    @property
+    def is_other_format(self) -> bool:
+        """Whether any of it is of a version that this program does not read."""
+        return any(finding.is_other_format for finding in self.findings)
 
     @property
     def vote_is_lost(self) -> bool:
@@ -43,7 +48,7 @@ def read_facts(directory: Path, files: Files) -> JournalFacts:
     try:
         ballot = read_ballot(directory, files)
     except StartRefused as error:
-        findings.append(Finding(str(error), fatal=True))
+        findings.append(Finding(str(error), fatal=True, is_other_format=isinstance(error, FormatRefused)))
     terms = _terms(found)
     last = max(terms, default=0)
     if ballot is None or (terms and ballot.term < terms[last]):

@@ -9,6 +9,10 @@ class StartRefused(Exception):  # noqa: N818 - what happens, not an error of a c
     """What was found is nothing to start on; the sentence says why and names a way out."""
 
 
+class FormatRefused(StartRefused):
+    """What was found is whole, and of a format that this program does not read."""
+
+
 class JournalFull(Exception):  # noqa: N818 - a state of the disk
     """There is no room for a write. Nothing of it is left behind: the journal is as it was after the last sync."""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
 
-from ipamd.consensus.failures import JournalFailed, JournalFull, OtherFormat, StartRefused, other_format
+from ipamd.consensus.failures import FormatRefused, JournalFailed, JournalFull, OtherFormat, StartRefused, other_format
 from ipamd.consensus.files import NO_ROOM, File, Files
 from ipamd.consensus.segments import sync_names
 
@@ -54,7 +54,7 @@ def read_ballot(directory: Path, files: Files) -> Ballot | None:
     try:
         ballot = decode_ballot(file.pread(file.size(), 0))
     except OtherFormat as error:
-        raise StartRefused(other_format(directory / NAME, error.found, FORMAT)) from None
+        raise FormatRefused(other_format(directory / NAME, error.found, FORMAT)) from None
     finally:
         file.close()
     if ballot is None:

@@ -27,6 +27,8 @@ class Finding(NamedTuple):
 
     sentence: str
     fatal: bool
+    is_other_format: bool = False
+    """Whole, and of a version that this program does not read: nothing of it is to be mended."""
 
 
 @dataclass(slots=True)
@@ -107,7 +109,7 @@ def scan(path: Path, first: int, used: bytes, data: bytes) -> Scanned:
     if head is None:
         _judge_head(found, data)
     elif head[0] != FORMAT:
-        found.findings.append(Finding(other_format(path, head[0], FORMAT), fatal=True))
+        found.findings.append(Finding(other_format(path, head[0], FORMAT), fatal=True, is_other_format=True))
     elif head[1] != first:
         sentence = f"{path} begins at index {head[1]}, which is not what it is named after"
         found.findings.append(Finding(sentence, fatal=True))

@@ -81,6 +81,8 @@ def look_at(data_dir: Path) -> Case:
 
 def plan(case: Case) -> Plan:
     """What can be done about it. Raises OSError."""
+    if case.facts.is_other_format:
+        return Plan([], ["the journal is of another version"])
     steps: list[Step] = []
     beyond: list[str] = []
     for part in (_of_tail, _of_vote, _of_journal, _of_database):

@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from ipamd.consensus.files import OsFiles
+from ipamd.consensus.records import HEAD_BYTES
 from ipamd.consensus.survey import survey
 from ipamd.programs.doctor import doctor
 from tests.main.test_serve import ask
@@ -249,6 +251,26 @@ def newer_level(patient: Patient) -> None:
     patient.sql("UPDATE cluster SET level = 99", "UPDATE events SET kind = 'unheard_of' WHERE id = 1")
 
 
+def newer_journal(patient: Patient) -> None:
+    """Its entries read as before, and the state has them all: nobody knows what else changed."""
+    head = bytearray(patient.segment.read_bytes()[:HEAD_BYTES])
+    head[8] = 99
+    reseal(patient.segment, head, HEAD_BYTES)
+
+
+def newer_vote(patient: Patient) -> None:
+    vote = patient.data_dir / "journal" / "vote"
+    data = bytearray(vote.read_bytes())
+    data[8] = 99
+    reseal(vote, data, len(data))
+
+
+def reseal(path: Path, data: bytearray, end: int) -> None:
+    """Write what was changed, with a right checksum at its end."""
+    data[-4:] = zlib.crc32(data[:-4]).to_bytes(4, "little")
+    path.write_bytes(bytes(data) + path.read_bytes()[end:])
+
+
 def vote_among_others(patient: Patient) -> None:
     patient.sql("INSERT INTO members SELECT 'n2', 'id2', raft, api, 1, 1 FROM members")
     (patient.data_dir / "journal" / "vote").unlink()
@@ -260,6 +282,8 @@ BEYOND: dict[Callable[[Patient], None], str] = {
     another_log: "the database and the journal are not of one log",
     newer_format: "the database is of another version",
     newer_level: "the database is of another version",
+    newer_journal: "the journal is of another version",
+    newer_vote: "the journal is of another version",
     vote_among_others: "this member's term and vote are lost, and with a guess it could vote twice",
 }
 
