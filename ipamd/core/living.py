@@ -7,6 +7,7 @@ it until one of the two lets go. What the pod is recorded with by the backup alo
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from ipamd.core.addresses import Address
@@ -72,9 +73,13 @@ class Claims(NamedTuple):
         return not (self.living or self.settled)
 
     def parts(self, count: int) -> Iterator[Claims]:
-        """The same in parts of so many claims at most."""
-        for at in range(0, max(len(self.living), len(self.settled)), count):
-            yield Claims(self.living[at : at + count], self.settled[at : at + count])
+        """The same in parts of so many addresses and disputes at most, but for one pod that has more."""
+        taken, at = 0, 0
+        while taken < len(self.living) or at < len(self.settled):
+            totals = accumulate(len(one.addresses) for one in self.living[taken : taken + count])
+            few = sum(total <= count for total in totals) or 1
+            yield Claims(self.living[taken : taken + few], self.settled[at : at + count])
+            taken, at = taken + few, at + count
 
 
 def claims_of(view: View, inventory: Inventory) -> Claims:

@@ -7,8 +7,11 @@ import pytest
 from ipamd.core.addresses import parse_address
 from ipamd.core.commands import Add, ForgetNode, Found, PoolRequest, RenameNode
 from ipamd.core.inline import InlinePool, Limits, inline_name
+from ipamd.core.living import Claims
 from ipamd.core.model import Cooling, EventKind, Member, Owner, Settings
 from ipamd.core.outcomes import Code, Confirmed, Done, Granted
+from ipamd.core.restorecommands import Living as LivingClaim
+from ipamd.core.restorecommands import Settled
 from ipamd.core.restored import Disputed, Restored
 from ipamd.core.withheld import is_withheld
 from tests.core.restored import MEMBERS, Living, RestoredWorld, founded, restored
@@ -299,6 +302,23 @@ def test_but_not_what_another_one_claims(old: World) -> None:
     assert refused(world.add("t/a", "c2")) is Code.POOL_EXHAUSTED
     world.lists(theirs)
     assert world.holders() == {"192.0.2.1": "t/q eth0"}
+
+
+def test_claims_are_parted_by_their_addresses() -> None:
+    """One entry's work stays bounded, however many a line lists."""
+    counts = [3, 3, 3, 9, 1, 0, 7]
+    living = tuple(
+        LivingClaim(f"t/{number}", "eth0", f"c{number}", (parse_address("192.0.2.1"),) * count)
+        for number, count in enumerate(counts)
+    )
+    settled = tuple(Settled("default", parse_address(f"192.0.2.{number}"), "n1", "c") for number in range(17))
+    parts = list(Claims(living, settled).parts(8))
+    assert [[len(one.addresses) for one in part.living] for part in parts] == [[3, 3], [3], [9], [1, 0, 7]]
+    assert [len(part.settled) for part in parts] == [8, 8, 1, 0]
+    assert tuple(one for part in parts for one in part.living) == living
+    assert tuple(one for part in parts for one in part.settled) == settled
+    assert [len(part.settled) for part in Claims((), settled).parts(8)] == [8, 8, 1]
+    assert list(Claims().parts(8)) == []
 
 
 def test_a_deleted_pool_takes_its_mark_along(world: RestoredWorld) -> None:
