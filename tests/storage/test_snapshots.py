@@ -14,6 +14,7 @@ import pytest
 
 from ipamd.core.addresses import Network
 from ipamd.core.commands import Found, Origin
+from ipamd.core.levels import LEVEL
 from ipamd.core.model import Member, Settings
 from ipamd.core.ports import SnapshotRefused, View
 from ipamd.storage import migrate, snapshots
@@ -278,11 +279,10 @@ def test_a_state_that_needs_a_newer_program_is_refused_as_a_snapshot_and_at_a_st
     driver: Driver, other: Driver, tmp_path: Path
 ) -> None:
     grown(driver, 3)
-    driver.connection.execute("UPDATE cluster SET level = 2")
+    driver.connection.execute("UPDATE cluster SET level = ?", (LEVEL + 1,))
+    needs = f"has come to need level {LEVEL + 1} of ipamd, this program has level {LEVEL}"
     path = taken(driver, tmp_path / "snapshot")
-    with pytest.raises(SnapshotRefused, match="has come to need level 2 of ipamd, this program has level 1"):
+    with pytest.raises(SnapshotRefused, match=needs):
         other.machine.inspect(str(path))
-    with pytest.raises(
-        NewerFormat, match="has come to need level 2 of ipamd, this program has level 1: start the newer"
-    ):
+    with pytest.raises(NewerFormat, match=f"{needs}: start the newer"):
         driver.reopen()
