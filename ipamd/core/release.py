@@ -136,7 +136,11 @@ def let_go(draft: Draft, attachments: Sequence[Attachment], detail: str) -> tupl
     items: list[LetGo] = []
     for reservation, pool, group in _grouped(draft, attachments):
         until = _hold_until(draft, pool, reservation)
-        kept = [one for one in group if one.owner is not None and until is not None]
+        kept = [
+            one
+            for one in group
+            if one.owner is not None and until is not None and (reservation.pinned or not _is_disputed(draft, one))
+        ]
         if until is not None:
             items += [_hold(draft, _Subject(pool, reservation, one, detail), until) for one in kept]
         items += _free_group(draft, pool, reservation, [one for one in group if one not in kept], detail)
@@ -212,6 +216,14 @@ def _hold(draft: Draft, subject: _Subject, until: int) -> LetGo:
     for one in assigned:
         subject.tell(draft, EventKind.HELD, one.address)
     return subject.gone(assigned, held=True)
+
+
+def _is_disputed(draft: Draft, attachment: Attachment) -> bool:
+    """Whether another pod's container uses an address of this one: it is not kept for who lets it go."""
+    view = draft.view
+    return view.restored() is not None and any(
+        view.disputed(one.space, one.address) is not None for one in view.assigned(attachment.id)
+    )
 
 
 def _free_group(

@@ -182,6 +182,17 @@ def test_and_when_who_is_recorded_lets_go_it_is_the_others(world: RestoredWorld)
     assert EventKind.CONFLICT_ENDED in world.kinds()
 
 
+def test_a_pool_that_holds_for_its_pods_does_not_hold_what_another_one_claims(old: World) -> None:
+    old.pool("sticky", "198.51.100.0/29", hold_s=-1)
+    old.add("t/s", "c7", pools="sticky")
+    world = restored(old)
+    world.lists(theirs := Living("c8", "t/z", "198.51.100.1", node="n2"), node="n2")
+    world.delete("c7")
+    assert world.state.disputes() == []
+    world.lists(theirs, node="n2")
+    assert world.holders("sticky") == {"198.51.100.1": "t/z eth0"}
+
+
 @pytest.mark.parametrize("order", [1, -1])
 def test_a_pod_has_what_its_node_says_not_what_the_backup_said(world: RestoredWorld, order: int) -> None:
     """It was deleted and made anew after the backup, and another one got its old address."""
