@@ -122,10 +122,10 @@ class Agent:
         self, asked: Asked, headers: Mapping[str, str], request_id: str, deadline_s: float
     ) -> Said | None:
         if self.spooling is None or not self.spooling.is_on:
-            said = await self._ask(asked, deadline_s)
-            if said.status == 200:
+            done = await self._ask(asked, deadline_s)
+            if done.status == 200:
                 self._forget(asked)
-            return said
+            return done
 
         async def attempt(until_s: float) -> Said:
             said = await self._ask(asked, until_s)
