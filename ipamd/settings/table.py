@@ -237,7 +237,7 @@ TABLE: tuple[Setting, ...] = (
         kinds.PATH,
         None,
         "Where this member puts a backup of the cluster's state now and then, with its SHA-256 beside it, and removes"
-        " the oldest. Best on another disk, on one member or on each of them.",
+        " the oldest. Best on another disk, on one member or on each of them, each with a directory of its own.",
         Section.BACKUP,
         "no backup is made by itself",
     ),
