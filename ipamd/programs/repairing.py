@@ -6,7 +6,6 @@ way back is another member or a backup, and that is said.
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -25,6 +24,7 @@ from ipamd.storage import repair
 from ipamd.storage.database import FILE_NAME as DATABASE_FILE
 from ipamd.storage.doctor import FORMATS, FREE_SPACE, INDEXES, JOURNAL, Finding, examine, position
 from ipamd.storage.doctor import JournalFacts as Span
+from ipamd.storage.durable import sync
 from ipamd.storage.errors import StorageError
 
 KEPT: Final = "before-repair"
@@ -106,7 +106,7 @@ def keep_copy(data_dir: Path) -> Path:
         if (data_dir / name).exists():
             shutil.copy2(data_dir / name, draft / name)
     for path in (*draft.rglob("*"), draft):
-        _sync(path)
+        sync(path)
     draft.rename(copy)
     sync_directory(data_dir)
     return copy
@@ -206,11 +206,3 @@ def _put_anew(case: Case) -> None:
 def _is_alone(case: Case) -> bool:
     members = repair.members_of(case.data_dir)
     return members is not None and sum(member.voter for member in members) == 1
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

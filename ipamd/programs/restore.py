@@ -27,6 +27,7 @@ from ipamd.datadir import JOURNAL_DIRECTORY, RESTORING_DIRECTORY, DataDirError, 
 from ipamd.founding import ID_BYTES
 from ipamd.programs.ending import EXIT_REFUSED, EXIT_USAGE
 from ipamd.storage.database import FILE_NAME as DATABASE_FILE
+from ipamd.storage.durable import sync
 from ipamd.storage.errors import StorageError
 from ipamd.storage.restore import Found, applied_of, apply_entries, check_backup, copy_backup, copy_member, renew
 
@@ -98,7 +99,7 @@ def _restore(data_dir: Path, copy: Callable[[Path], None]) -> tuple[Found, str]:
         copy(draft)
         found = renew(draft, cluster_id, system.SystemClock().wall_ms())
         begin_journal(draft / JOURNAL_DIRECTORY, OsFiles(), system.SystemClock(), found.log_index, found.term)
-        _sync(draft / DATABASE_FILE)
+        sync(draft / DATABASE_FILE)
         for name in (JOURNAL_DIRECTORY, DATABASE_FILE):
             (draft / name).rename(data_dir / name)
         _hand_to_owner(data_dir)
@@ -142,11 +143,3 @@ def _remove(path: Path) -> None:
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 from zlib import crc32
 
 from ipamd.core.ports import Unavailable
+from ipamd.storage.durable import sync
 from ipamd.storage.errors import DiskFull
 from ipamd.storage.snapshots import make_snapshot
 
@@ -72,7 +73,7 @@ class BackupFiles:
             hash_file(path).unlink(missing_ok=True)  # at no moment is a hash beside a file that is not its own
             draft.replace(path)
             _write_hash(path, made.sha256, draft.with_suffix(".new-hash"))
-            _sync_directory(directory)
+            sync(directory)
         finally:
             draft.unlink(missing_ok=True)
         return made._replace(path=path)
@@ -120,11 +121,3 @@ def _write_hash(path: Path, sha256: str, draft: Path) -> None:
         file.flush()
         os.fsync(handle)
     draft.replace(hash_file(path))
-
-
-def _sync_directory(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

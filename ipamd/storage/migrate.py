@@ -14,6 +14,7 @@ from sqlalchemy.pool import StaticPool
 
 import ipamd
 from ipamd.storage.database import FORMAT, connect, file_format
+from ipamd.storage.durable import sync
 from ipamd.storage.tables import metadata
 
 
@@ -64,18 +65,10 @@ def keep_copy(path: Path, found: int) -> Path:
     os.close(os.open(part, os.O_CREAT | os.O_RDWR, 0o600))
     with closing(connect(path)) as source, closing(sqlite3.connect(part)) as target:
         source.backup(target)
-    _sync(part)
+    sync(part)
     part.replace(copy)
-    _sync(path.parent)
+    sync(path.parent)
     return copy
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _begin(connection: Connection) -> None:

@@ -6,7 +6,6 @@ reaches back to the beginning: then the state is made anew.
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Iterable
 from contextlib import closing
@@ -20,6 +19,7 @@ from ipamd.storage import statements as st
 from ipamd.storage.compiled import sql
 from ipamd.storage.database import FILE_NAME, connect
 from ipamd.storage.doctor import examine
+from ipamd.storage.durable import sync
 from ipamd.storage.errors import Broken
 from ipamd.storage.fronts import Fronts
 from ipamd.storage.pool_rows import read_pool
@@ -86,16 +86,8 @@ def make_anew(directory: Path, entries: Iterable[LogEntry], last: int | None) ->
 
 def take_place(made: Path, data_dir: Path) -> None:
     """Put a state that was made into its place, durably. What lies there is lost: a copy was kept."""
-    _sync(made / FILE_NAME)
+    sync(made / FILE_NAME)
     for end in _BESIDE:
         (data_dir / f"{FILE_NAME}{end}").unlink(missing_ok=True)  # it would be read into the new one
     (made / FILE_NAME).replace(data_dir / FILE_NAME)
-    _sync(data_dir)
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    sync(data_dir)

@@ -301,7 +301,7 @@ def _killed_at(step: int, backup: Path, target: Path) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-@pytest.mark.parametrize("failing", ["renew", "begin_journal", "_sync", "copy_backup"])
+@pytest.mark.parametrize("failing", ["renew", "begin_journal", "sync", "copy_backup"])
 def test_what_fails_leaves_the_directory_as_it_was(
     backup: Path, target: Path, monkeypatch: pytest.MonkeyPatch, failing: str
 ) -> None:
