@@ -300,26 +300,34 @@ async def test_a_file_that_cannot_be_read_blocks_nothing_for_long(make: Make, cl
 
 
 async def test_where_many_wait_some_are_under_way_at_once_and_all_arrive(make: Make, cluster: Cluster) -> None:
-    names = [f"c{number}" for number in range(3 * spooling.FEW)]
+    groups = 2
+    names = [f"c{number}" for number in range(1 + groups * spooling.AT_ONCE + spooling.FEW)]
+    in_groups = set(names[1 : -spooling.FEW])
     one = await make(most=len(names))
     await asyncio.gather(*(one.take(call(name), cluster.fail, soon()) for name in names))
-    under_way: list[int] = []
+    group = asyncio.Barrier(spooling.AT_ONCE)  # passed only where all of a group are under way at one time
+    under_way: set[str] = set()
+    most = {True: 0, False: 0}
     arrived: list[str] = []
-    now = 0
 
     async def deliver(spooled: SpooledCall, _deadline_s: float) -> None:
-        nonlocal now
-        now += 1
-        under_way.append(now)
-        await asyncio.sleep(0.001)
-        now -= 1
-        arrived.append(spooled.request_id)
+        name = spooled.request_id
+        under_way.add(name)
+        most[name in in_groups] = max(most[name in in_groups], len(under_way))
+        if name in in_groups:
+            async with asyncio.timeout(10):
+                await group.wait()
+        else:
+            await asyncio.sleep(0)
+        under_way.remove(name)
+        arrived.append(name)
 
     one._deliver = deliver
     one.start()
     await delivered(one)
     assert sorted(arrived) == sorted(names)
-    assert max(under_way) == spooling.AT_ONCE
+    assert most == {True: spooling.AT_ONCE, False: 1}
+    assert arrived[0] == names[0], "the first tries alone whether anybody takes it"
     assert arrived[-spooling.FEW :] == names[-spooling.FEW :], "the last are in order, one by one"
 
 
