@@ -23,6 +23,10 @@ trying the next one is safe.
 
 Every option before the group can also stand in `~/.config/ipamctl/config.toml` or in the environment as `IPAMCTL_NAME`. `-o json` prints the
 API's objects; lists print `{"items": [...], "next": ...}`. Exit statuses are listed under [errors](errors.md).
+
+`node release` and `pool confirm` ask before they do what cannot be taken back. Where stdin is no terminal nobody can be asked: they end with
+status 2 and change nothing, unless `--yes` is said. The other verbs never ask; a pool or a reservation that is in use they leave alone
+without `--force`.
 """
 
 

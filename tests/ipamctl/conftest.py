@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import socketserver
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -155,5 +158,27 @@ def ask(ctl: Ctl, peer: Peer) -> Ctl:
 
     def run(*args: str, stdin: str | None = None) -> Result:
         return ctl("--server", peer.address, *args, stdin=stdin)
+
+    return run
+
+
+Typed = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def typed(peer: Peer) -> Typed:
+    """Runs ipamctl against the peer at a terminal, where somebody types an answer."""
+
+    def run(*args: str, answer: str) -> subprocess.CompletedProcess[str]:
+        keyboard, terminal = pty.openpty()
+        command = [str(Path(sys.executable).parent / "ipamctl"), "--server", peer.address, *args]
+        try:
+            os.write(keyboard, f"{answer}\n".encode())
+            return subprocess.run(
+                command, stdin=terminal, capture_output=True, text=True, errors="replace", check=False, timeout=60
+            )
+        finally:
+            os.close(keyboard)
+            os.close(terminal)
 
     return run

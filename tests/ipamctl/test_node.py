@@ -90,19 +90,19 @@ def test_confirm_ends_it(ask, peer):
     assert ask("node", "confirm").stdout.startswith("confirmed")
 
 
-def test_release_of_suspects_asks_for_them_alone(ask, peer):
+def test_release_of_suspects_asks_for_them_alone(typed, peer):
     peer.on("GET", "/v1/nodes/n1", node())
     peer.on("GET", "/v1/reservations", {"items": [], "next": None})
     peer.on("POST", "/v1/nodes/n1/release", {"released": 0})
-    done = ask("node", "release", "n1", "--suspect", stdin="y\n")
+    done = typed("node", "release", "n1", "--suspect", answer="y")
     assert peer.last.query == {"only": "suspect"}
     assert peer.asked[1].query["state"] == "suspect"
     assert "may well be running" not in done.stderr
 
 
-def test_release_of_a_node_that_reports_warns(ask, peer):
+def test_release_of_a_node_that_reports_warns(typed, peer):
     peer.on("GET", "/v1/nodes/n1", node(reported="2030"))
     peer.on("GET", "/v1/reservations", {"items": [], "next": None})
-    done = ask("node", "release", "n1", stdin="n\n")
+    done = typed("node", "release", "n1", answer="n")
     assert "node n1 is not lost; it reported at 2030" in done.stderr
-    assert done.exit_code == 1
+    assert done.returncode == 1

@@ -129,8 +129,8 @@ def test_nodes_are_listed_renamed_released_and_forgotten(ask, told, pool):
     assert ask("node", "show", "old-box").exit_code == 0
     assert ask("node", "rename", "old-box", "new-box").exit_code == 0
     assert ask("node", "forget", "new-box").exit_code == 1
-    refused = ask("node", "release", "new-box", stdin="n\n")
-    assert (refused.exit_code, "d/a" in refused.stderr) == (1, True)
+    refused = ask("node", "release", "new-box", stdin="y\n")
+    assert (refused.exit_code, "d/a" in refused.stderr) == (2, True)
     assert ask("node", "release", "new-box", "--yes").exit_code == 0
     assert told("pool", "usage", pool)["ipv4"]["bound"] == 0
     assert ask("node", "forget", "new-box").exit_code == 0

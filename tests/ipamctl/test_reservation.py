@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 ATTACHMENT = {
     "ifname": "eth0",
     "cni_network": "net",
@@ -107,22 +109,27 @@ def test_a_stale_release_ends_with_status_1(ask, peer):
     assert (done.exit_code, json.loads(done.stdout)) == (1, stale)
 
 
-def test_node_release_lists_what_it_frees_and_asks(ask, peer):
+def test_node_release_lists_what_it_frees_and_asks(typed, peer):
     peer.on("GET", "/v1/nodes/n1", {"name": "n1"})
     peer.on("GET", "/v1/reservations", {"items": [WEB_A], "next": None})
     peer.on("POST", "/v1/nodes/n1/release", {"released": 1})
-    done = ask("node", "release", "n1", stdin="n\n")
-    assert done.exit_code == 1
+    done = typed("node", "release", "n1", answer="n")
+    assert done.returncode == 1
     assert "10.0.0.5/24" in done.stderr
     assert [asked.method for asked in peer.asked] == ["GET", "GET"]
-    done = ask("node", "release", "n1", stdin="y\n")
-    assert (done.exit_code, peer.last.path) == (0, "/v1/nodes/n1/release")
+    done = typed("node", "release", "n1", answer="y")
+    assert (done.returncode, peer.last.path) == (0, "/v1/nodes/n1/release")
 
 
-def test_node_release_without_anybody_to_ask_frees_nothing(ask, peer):
+@pytest.mark.parametrize("stdin", ["", "n\n", "y\n"])
+def test_node_release_without_anybody_to_ask_frees_nothing(ask, peer, stdin):
     peer.on("GET", "/v1/nodes/n1", {"name": "n1"})
     peer.on("GET", "/v1/reservations", {"items": [WEB_A], "next": None})
-    assert ask("node", "release", "n1", stdin="").exit_code == 1
+    peer.on("POST", "/v1/nodes/n1/release", {"released": 1})
+    done = ask("node", "release", "n1", stdin=stdin)
+    assert done.exit_code == 2
+    assert "10.0.0.5/24" in done.stderr
+    assert "stdin is no terminal: say --yes" in done.stderr
     assert {asked.method for asked in peer.asked} == {"GET"}
 
 
@@ -132,16 +139,17 @@ def test_node_release_does_not_ask_when_told(ask, peer):
     assert [asked.method for asked in peer.asked] == ["POST"]
 
 
-def test_node_release_of_what_nobody_claimed_lists_that(ask, peer):
+def test_node_release_of_what_nobody_claimed_lists_that(ask, typed, peer):
     unclaimed = {**ATTACHMENT, "container_id": "c9", "node": None, "addresses": ["10.0.0.9/24"]}
     imported = {**WEB_A, "pod_ref": "default/old", "attachments": [unclaimed]}
     peer.on("GET", "/v1/reservations", {"items": [WEB_A, imported], "next": None})
     peer.on("POST", "/v1/nodes/release-unclaimed", {"node": None, "released": 1})
-    done = ask("node", "release", "--unclaimed", stdin="y\n")
-    assert (done.exit_code, peer.last.path) == (0, "/v1/nodes/release-unclaimed")
+    done = typed("node", "release", "--unclaimed", answer="y")
+    assert (done.returncode, peer.last.path) == (0, "/v1/nodes/release-unclaimed")
     assert "10.0.0.9/24" in done.stderr
     assert "10.0.0.5/24" not in done.stderr
     assert "in these 1 reservations?" in done.stderr
+    assert ask("node", "release", "--unclaimed", stdin="y\n").exit_code == 2
     assert ask("node", "release", "--unclaimed", "--yes").exit_code == 0
     assert ask("node", "release").exit_code == 2
     assert ask("node", "release", "n1", "--unclaimed", "--yes").exit_code == 2

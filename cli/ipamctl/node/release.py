@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from ipamctl.asking import ask_first
 from ipamctl.client import route
 from ipamctl.exits import note
 from ipamctl.render import sections
@@ -18,7 +19,10 @@ from ipamctl.session import Session, Verb
 @click.option("--yes", is_flag=True, help="Do not ask: for a hook that has fenced the node.")
 @click.pass_obj
 def release(session: Session, /, node: str | None, suspect: bool, unclaimed: bool, yes: bool) -> None:
-    """Free all that is bound on a node, for one that is gone for good. Asks before it does."""
+    """Free all that is bound on a node, for one that is gone for good.
+
+    Lists it and asks before it does. Where stdin is no terminal, --yes must be said.
+    """
     if (node is None) is not unclaimed:
         raise click.UsageError("name a node, or say --unclaimed")
     if suspect and unclaimed:
@@ -38,14 +42,14 @@ def _confirm(session: Session, /, node: str, *, suspect: bool) -> None:
     if shown.get("state") == "alive" and not suspect:
         note(f"warning: node {node} is not lost; it reported at {shown['reported']}, and its pods may well be running")
     what = "is suspect on node" if suspect else "is bound on node"
-    click.confirm(f"Free what {what} {node} in these {len(held['items'])} reservations?", abort=True, err=True)
+    ask_first(f"Free what {what} {node} in these {len(held['items'])} reservations?")
 
 
 def _confirm_unclaimed(session: Session) -> None:
     held = session.client.pages(route("reservations"), {"state": "bound"})
     items = [item for item in held["items"] if any(_is_unclaimed(one) for one in item["attachments"])]
     click.echo(reservations_table({"items": items, "next": None}), err=True)
-    click.confirm(f"Free what no node has claimed in these {len(items)} reservations?", abort=True, err=True)
+    ask_first(f"Free what no node has claimed in these {len(items)} reservations?")
 
 
 def _is_unclaimed(attachment: dict[str, object]) -> bool:

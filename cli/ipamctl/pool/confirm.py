@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import click
 
+from ipamctl.asking import ask_first
 from ipamctl.client import route
 from ipamctl.exits import note
 from ipamctl.render import sections
@@ -23,13 +23,13 @@ def confirm(session: Session, /, pool: str, *, dry_run: bool, force: bool, yes: 
     """After a restore: say that what is withheld in a pool is in use nowhere, and may be given to pods again.
 
     Lists the nodes that have not reported since the restore: their pods may have addresses that the backup does not
-    know. Asks before it goes on without them, if a terminal is there to be asked.
+    know. Asks before it goes on without them. Where stdin is no terminal, --yes must be said then.
     """
     path = route("pools", pool, "confirm")
     if dry_run:
         session.show(session.client.write("POST", path, {}, {"dry_run": True}), sections)
         return
-    if not yes and sys.stdin.isatty():
+    if not yes:
         _ask(session.client.write("POST", path, {}, {"dry_run": True}))
     answer = session.client.write("POST", path, {}, {"force": force})
     for node in answer["unreported"]:
@@ -41,5 +41,4 @@ def _ask(found: dict[str, Any]) -> None:
     silent = found["unreported"]
     if found["confirmed"] and silent:
         note(f"not reported since the restore: {', '.join(silent)}")
-        question = f"Confirm pool {found['pool']} without {'it' if len(silent) == 1 else 'them'}?"
-        click.confirm(question, abort=True, err=True)
+        ask_first(f"Confirm pool {found['pool']} without {'it' if len(silent) == 1 else 'them'}?")
