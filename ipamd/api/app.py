@@ -54,7 +54,7 @@ def build(
     for route in (*ROUTES, _openapi_route()):
         handler = endpoint(services, gate, route)
         if route.method == "GET":
-            app.router.add_get(route.path, handler)
+            app.router.add_get(route.path, handler, allow_head=route.heads)
         else:
             app.router.add_route(route.method, route.path, handler)
     add_page(app)

@@ -99,6 +99,9 @@ class Route:
     enrols: bool = False
     """Whether it is what a token of the role `enrol` is for."""
 
+    heads: bool = True
+    """Of a GET: whether a HEAD is answered too, which costs as much but for the body."""
+
     gives_back: bool = False
     """Whether it frees what a pod has: never too often, whoever asks."""
 

@@ -17,12 +17,10 @@ _SILENCE_S: Final = 30.0
 
 
 async def send_file(request: web.Request, path: Path, size_bytes: int, headers: dict[str, str]) -> web.StreamResponse:
-    """Send a whole file; to a HEAD its headers. Raises ConnectionError where the reader is gone, or takes nothing."""
+    """Send a whole file. Raises ConnectionError where the reader is gone, or takes nothing."""
     loop = asyncio.get_running_loop()
     response = web.StreamResponse(headers={**headers, "Content-Length": str(size_bytes)})
     await response.prepare(request)
-    if request.method == "HEAD":
-        return response
     with path.open("rb") as file:
         began_s, sent = loop.time(), 0
         while chunk := await loop.run_in_executor(None, file.read, _CHUNK_BYTES):

@@ -41,7 +41,7 @@ def add_routes(app: web.Application, services: Services, inside: Inside) -> None
     app.router.add_post(f"{PREFIX}/hand-over", _endpoint(services, inside, _hand_over))
     app.router.add_post(f"{PREFIX}/heartbeat", _endpoint(services, inside, _heartbeat))
     app.router.add_get(f"{PREFIX}/member", _endpoint(services, inside, _member))
-    app.router.add_get(f"{PREFIX}/snapshot", _endpoint(services, inside, _snapshot))
+    app.router.add_get(f"{PREFIX}/snapshot", _endpoint(services, inside, _snapshot), allow_head=False)
 
 
 def _endpoint(services: Services, inside: Inside, serve: Serve) -> WebHandler:

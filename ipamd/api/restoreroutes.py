@@ -29,5 +29,6 @@ RESTORE_ROUTES: tuple[Route, ...] = (
         query=ReadQuery,
         answer=Text,
         codes=("too_many_requests",),
+        heads=False,
     ),
 )

@@ -167,6 +167,12 @@ async def test_without_a_members_certificate_nothing_is_answered(pair: Pair, met
     assert (await pair.stack.ask(method, path)).status == 404
 
 
+async def test_a_head_makes_no_state_file(pair: Pair) -> None:
+    own = pair.shop.member("n2").client
+    assert await ask(pair.url, own, "GET", "/internal/v1/snapshot") == 200
+    assert await ask(pair.url, own, "HEAD", "/internal/v1/snapshot") == 405
+
+
 async def test_no_page_in_a_browser_on_this_host_is_a_member(stack: Stack, tmp_path: Path) -> None:
     async with inside_of(stack, None, tmp_path) as url, aiohttp.ClientSession() as session:
         for origin, status in (({}, 200), ({"Origin": "http://page.example"}, 403), ({"Origin": "null"}, 403)):

@@ -12,6 +12,7 @@ import pytest
 from ipamd.api.access import ForNodes, Least
 from ipamd.api.exchange import Route
 from ipamd.api.routes import ROUTES
+from ipamd.api.schema.events import EVENT_STREAM
 from ipamd.errors import ERRORS
 from tests.support.stack import Got, Stack, running
 
@@ -114,6 +115,23 @@ async def test_head_answers_as_get_does_without_a_body(stack: Stack) -> None:
     got = await stack.ask("HEAD", "/v1/pools")
     assert (got.status, got.raw) == (200, b"")
     assert got.headers["Ipamd-Index"]
+
+
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.parametrize("path", [target(route) for route in ROUTES if route.method == "GET"])
+async def test_head_makes_no_backup_and_asks_for_anything_else_as_get_does(shared: Stack, path: str) -> None:
+    got, head = await shared.ask("GET", path), await shared.ask("HEAD", path)
+    assert head.raw == b""
+    if path == "/v1/backup":
+        assert (head.status, head.headers["Allow"]) == (405, "GET")
+    else:
+        assert (head.status, head.headers["Content-Type"]) == (got.status, got.headers["Content-Type"])
+
+
+async def test_head_of_what_goes_on_ends_at_once(stack: Stack) -> None:
+    got = await stack.ask("HEAD", "/v1/events", headers={"Accept": EVENT_STREAM})
+    assert (got.status, got.headers["Content-Type"], got.raw) == (200, EVENT_STREAM, b"")
+    assert stack.services.feed.following == 0
 
 
 @pytest.mark.asyncio(loop_scope="module")
