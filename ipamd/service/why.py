@@ -8,9 +8,10 @@ from typing import NamedTuple
 from ipamd.core.addresses import Address
 from ipamd.core.asked import Asked
 from ipamd.core.commands import Add, PoolRequest
-from ipamd.core.model import Owner, Pool
-from ipamd.core.outcomes import Granted, GrantedAddress, Refused
+from ipamd.core.model import Attachment, Owner, Pool
+from ipamd.core.outcomes import Code, Granted, GrantedAddress, Outcome, Refused
 from ipamd.core.ports import Snapshot
+from ipamd.core.values import replace
 from ipamd.service.accounts import RangeAccount, accounts
 from ipamd.service.exhaustion import describe
 from ipamd.service.pools import find, rehearse
@@ -21,14 +22,21 @@ from ipamd.service.request import At, Request
 NEW_POD = "_/why/why"
 """The pod that is asked for where none is named: one that holds nothing."""
 
+_ASKING = Owner(container_id="why", node="why")
+"""The container of the ADD, on a node that nobody else is."""
+
 
 class Question(NamedTuple):
-    """Whose ADD, and what it insists on. `pod_ref` None: a pod never seen."""
+    """Whose ADD, and what it insists on. `pod_ref` None: a pod never seen.
+
+    `node`: where the pod would be; None: where it is, if it has something.
+    """
 
     pool: str
     pod_ref: str | None
     ifname: str
     addresses: tuple[Address, ...] = ()
+    node: str | None = None
 
 
 class Explained(NamedTuple):
@@ -58,16 +66,17 @@ class Why:
             (PoolRequest(question.pool),),
             question.pod_ref or NEW_POD,
             question.ifname,
-            Owner(container_id="why", node="why"),
+            _ASKING,
             addresses=question.addresses,
         )
         return await self._reader.read(
-            lambda snapshot: _explain(snapshot, find(snapshot, question.pool), add, wall_ms), request
+            lambda snapshot: _explain(snapshot, find(snapshot, question.pool), add, question.node, wall_ms), request
         )
 
 
-def _explain(snapshot: Snapshot, pool: Pool, add: Add, wall_ms: int) -> Explained:
-    outcome = rehearse(snapshot, add, wall_ms)
+def _explain(snapshot: Snapshot, pool: Pool, add: Add, node: str | None, wall_ms: int) -> Explained:
+    here = node or _node_of(snapshot, pool, add)
+    outcome = rehearse(snapshot, add if here is None else replace(add, owner=replace(_ASKING, node=here)), wall_ms)
     found = tuple(accounts(snapshot, pool, pool.sets))
     about = pool, add.pod_ref, add.ifname, add.addresses
     if isinstance(outcome, Refused):
@@ -81,7 +90,17 @@ def _explain(snapshot: Snapshot, pool: Pool, add: Add, wall_ms: int) -> Explaine
     texts = tuple(f"{one.address}/{one.prefix}" for one in given)
     who = "a pod never seen" if add.pod_ref == NEW_POD else add.pod_ref
     detail = f"{add.ifname} of {who} would get {'; '.join(_ways(snapshot, pool, add, given))}"
+    if node is None and here is not None:
+        detail += _elsewhere(rehearse(snapshot, add, wall_ms), pool, add, here)
     return Explained(*about, texts, None, detail, found)
+
+
+def _elsewhere(outcome: Outcome, pool: Pool, add: Add, here: str) -> str:
+    """What the pod would be told on another node than it is on."""
+    if not isinstance(outcome, Refused) or outcome.code is not Code.CONTESTED:
+        return ""
+    release = f"ipamctl reservation release {pool.name} {add.pod_ref} --force"
+    return f"; on another node it is contested while node {here} reports it alive, unless: {release}"
 
 
 def _ways(snapshot: Snapshot, pool: Pool, add: Add, given: Sequence[GrantedAddress]) -> Iterator[str]:
@@ -106,12 +125,17 @@ def _way(snapshot: Snapshot, pool: Pool, add: Add, address: Address, holds: Coll
 
 
 def _own_addresses(snapshot: Snapshot, pool: Pool, add: Add) -> Collection[Address]:
+    return [one.address for attachment in _own(snapshot, pool, add) for one in snapshot.assigned(attachment.id)]
+
+
+def _node_of(snapshot: Snapshot, pool: Pool, add: Add) -> str | None:
+    """The node that the pod is on; None: it has nothing there, or nobody knows where it is."""
+    return next((one.owner.node for one in _own(snapshot, pool, add) if one.owner is not None), None)
+
+
+def _own(snapshot: Snapshot, pool: Pool, add: Add) -> list[Attachment]:
+    """The interface of the pod that is asked for, if it has it."""
     reservation = snapshot.reservation(pool.id, add.pod_ref)
     if reservation is None:
-        return ()
-    return [
-        one.address
-        for attachment in snapshot.attachments(reservation.id)
-        if attachment.ifname == add.ifname
-        for one in snapshot.assigned(attachment.id)
-    ]
+        return []
+    return [one for one in snapshot.attachments(reservation.id) if one.ifname == add.ifname]

@@ -13,6 +13,8 @@ from ipamd.service.request import Request
 from tests.api.test_shapes import check_problem
 from tests.support.stack import Got, Stack, conf
 
+WHY = "/v1/pools/p/why?pod_ref=d%2Fa"
+
 
 def line(container: str, alive: bool | None, **more: Any) -> dict[str, Any]:
     return {"cni_network": "net", "container_id": container, "ifname": "eth0", "alive": alive, **more}
@@ -44,8 +46,18 @@ async def lose(stack: Stack, *names: str) -> None:
     await stack.ask("PUT", "/v1/settings", {"node_lost_s": 0})
     silent = tuple(SilentNode(name, 1) for name in names)
     services = stack.services
-    request = Request("test", "r", services.clock.monotonic_s() + 5)
+    request = Request("test", "r", services.clock.monotonic_s() + 60)
     await services.nodes._proposer.carry_out(LoseNodes(Origin("test", "r"), silent), request, Done)
+
+
+async def why(stack: Stack) -> dict[str, Any]:
+    found: dict[str, Any] = (await stack.ask("GET", WHY)).json
+    return found
+
+
+async def node_token(stack: Stack, node: str) -> str:
+    made = await stack.ask("POST", "/v1/tokens", {"name": node, "role": "node", "node": node})
+    return str(made.json["secret"])
 
 
 async def shown(stack: Stack, node: str = "box") -> dict[str, Any]:
@@ -138,8 +150,7 @@ async def test_what_is_known_makes_no_entry(stack: Stack) -> None:
 
 
 async def test_a_node_token_speaks_of_its_own_node_alone(stack: Stack) -> None:
-    made = await stack.ask("POST", "/v1/tokens", {"name": "box", "role": "node", "node": "box"})
-    token = made.json["secret"]
+    token = await node_token(stack, "box")
     body = {"boot_id": "b1", "index": 1, "attachments": []}
     assert (await stack.ask_tcp("POST", "/v1/nodes/box/inventory", body, token=token)).status == 200
     assert (await stack.ask_tcp("POST", "/v1/nodes/box/heartbeat", token=token)).status == 204
@@ -227,6 +238,23 @@ async def test_a_living_pod_is_not_taken_over(stack: Stack) -> None:
     check_problem(await stack.ask("POST", "/v1/reservations", body), "contested")
     await report(stack, line("c1", alive=None))
     assert (await add(stack, "c2", "d/a", node="other", inode=8)).status == 200
+
+
+async def test_why_answers_for_the_node_where_the_pod_is_and_tells_what_others_would_hear(stack: Stack) -> None:
+    await stack.pool()
+    await add(stack, "c1", "d/a")
+    await report(stack, line("c1", alive=True))
+    address = await why(stack)
+    assert (address["granted"], address["addresses"], address["code"]) == (True, ["192.0.2.1/24"], None)
+    assert "which it has now; on another node it is contested while node box reports it alive" in address["detail"]
+    tokens = {node: await node_token(stack, node) for node in ("box", "other")}
+    own = (await stack.ask_tcp("GET", WHY, token=tokens["box"])).json
+    assert (own["granted"], own["detail"]) == (True, "eth0 of d/a would get 192.0.2.1/24, which it has now")
+    moved = (await stack.ask_tcp("GET", WHY, token=tokens["other"])).json
+    assert (moved["granted"], moved["code"]) == (False, "contested")
+    assert "; node other gets it once that one is deleted there" in moved["detail"]
+    await report(stack, line("c1", alive=None))
+    assert (await why(stack))["detail"] == "eth0 of d/a would get 192.0.2.1/24, which it has now"
 
 
 async def test_mass_silence_is_shown_and_confirmed(stack: Stack) -> None:

@@ -90,6 +90,6 @@ async def why(exchange: Exchange[None, WhyQuery]) -> Reply:
     except InvalidName as error:
         raise ApiError("invalid_request", f"query parameter {error}") from None
     wanted = tuple(read_address(text, "addresses") for text in query.addresses.split(",") if text)
-    question = Question(exchange.path["pool"], query.pod_ref, query.ifname, wanted)
+    question = Question(exchange.path["pool"], query.pod_ref, query.ifname, wanted, exchange.caller.node)
     found = await exchange.services.why.explain(question, exchange.request)
     return Reply(found.index, show_why(found.value))
