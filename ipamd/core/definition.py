@@ -21,6 +21,9 @@ from ipamd.core.values import replace
 MAX_SECONDS = 10 * 366 * 24 * 3600
 """The longest duration that is taken: ten years."""
 
+LEAST_RECLAIM_S = 60
+"""The addresses of a lost node are not freed sooner: it may be back, with its pods."""
+
 MAX_RANGES = 256
 MAX_EXCLUDES = 4096
 MAX_ROUTES = 256
@@ -209,7 +212,12 @@ def check_reclaim(text: str, where: str = "reclaim") -> str:
     match = _reclaim(text)
     if match is None:
         raise DefinitionError(f"{where} {text!r} must be 'never' or 'after:SECONDS'")
-    return text if match[1] is None else f"after:{check_seconds(int(match[1]), where)}"
+    if match[1] is None:
+        return text
+    seconds = check_seconds(int(match[1]), where)
+    if seconds < LEAST_RECLAIM_S:
+        raise DefinitionError(f"{where} {text!r} must be 'after:{LEAST_RECLAIM_S}' at least")
+    return f"after:{seconds}"
 
 
 def _read_set(inner: Sequence[RangeText], where: str) -> RangeSet:

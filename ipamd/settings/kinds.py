@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
-from ipamd.core.definition import DefinitionError, check_reclaim
+from ipamd.core.definition import LEAST_RECLAIM_S, DefinitionError, check_reclaim
 
 MAX_SOCKET_PATH_BYTES = 107
 """What fits into sockaddr_un beside its closing NUL (unix(7))."""
@@ -201,7 +201,7 @@ def _reclaim(value: object) -> str:
     try:
         return check_reclaim(_text(value))
     except DefinitionError:
-        raise ValueError("is neither never nor after:SECONDS") from None
+        raise ValueError(f"is neither never nor after:SECONDS, {LEAST_RECLAIM_S} at least") from None
 
 
 def _integer(value: object) -> int:

@@ -59,7 +59,10 @@ _FIRST_KINDS = {
         kinds.integer("SECONDS", 0, MAX_SECONDS),
         "How long a freed address is handed out only when nothing else is free.",
     ),
-    "reclaim": (kinds.RECLAIM, "Whether the addresses of a lost node are freed, and how long after it was lost."),
+    "reclaim": (
+        kinds.RECLAIM,
+        "Whether the addresses of a lost node are freed, and how long after it was lost (at least 60 s).",
+    ),
     "node_lost_s": (
         kinds.integer("SECONDS", 0, MAX_SECONDS),
         "How long a node may be silent before it counts as lost; three heartbeats at least.",

@@ -86,7 +86,15 @@ async def test_settings_that_are_changed_at_once_are_all_kept(stack: Stack) -> N
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(
     "body",
-    [{"cooldown_s": -1}, {"reclaim": "now"}, {"events_days": 0}, {"events_max": 0}, {"inline_pools": "no"}, {"x": 1}],
+    [
+        {"cooldown_s": -1},
+        {"reclaim": "now"},
+        {"reclaim": "after:59"},
+        {"events_days": 0},
+        {"events_max": 0},
+        {"inline_pools": "no"},
+        {"x": 1},
+    ],
 )
 async def test_bad_settings_are_refused_by_name(shared: Stack, body: dict[str, object]) -> None:
     got = await shared.ask("PUT", "/v1/settings", body)

@@ -142,6 +142,8 @@ def test_bad_routes_are_refused(routes: tuple[RouteText, ...]) -> None:
         ("hold_s", -2),
         ("reclaim", "after:"),
         ("reclaim", "soon"),
+        ("reclaim", "after:59"),
+        ("reclaim", "after:0"),
         ("space", ""),
         ("space", "a b"),
         ("labels", (("", "x"),)),

@@ -117,6 +117,7 @@ def test_all_mistakes_come_together_with_setting_source_and_value(tmp_path: Path
         ("cooldown_s", "1" * 30),
         ("reclaim", "after:-1"),
         ("reclaim", "after"),
+        ("reclaim", "after:59"),
         ("tombstone_s", "-1"),
         ("events_days", "0"),
         ("raft_max_timeout_ms", "0"),
