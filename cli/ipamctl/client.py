@@ -319,7 +319,8 @@ def _definite(answer: Answer) -> Answer:
         return answer
     if answer.status == 404:
         raise NotFound(_detail(answer))
-    raise Refused(_detail(answer), answer.value if isinstance(answer.value, dict) else None)
+    sentence = answer.server.refusal(answer.status, _detail(answer))
+    raise Refused(sentence, answer.value if isinstance(answer.value, dict) else None)
 
 
 def _detail(answer: Answer) -> str:

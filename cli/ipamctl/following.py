@@ -63,7 +63,7 @@ class Follower:
             connection.request("GET", target_of(route("events"), {**self._wanted, **place}), None, headers)
             answer = connection.getresponse()
             if answer.status != 200:
-                raise _failure(answer)
+                raise _failure(server, answer)
             self._heard, self._failed = True, []
             self._cluster_id = answer.headers["Ipamd-Cluster-Id"] or self._cluster_id
             yield from self._read(answer)
@@ -87,10 +87,12 @@ class Follower:
                 index, data = "", b""
 
 
-def _failure(answer: http.client.HTTPResponse) -> Exception:
+def _failure(server: Server, answer: http.client.HTTPResponse) -> Exception:
     try:
         problem = json.loads(answer.read())
         detail = str(problem["detail"])
     except (ValueError, KeyError, TypeError):
         problem, detail = {}, f"the server answered with status {answer.status}"
-    return OSError(detail) if answer.status in _PASSING else Refused(detail, problem)
+    if answer.status in _PASSING:
+        return OSError(detail)
+    return Refused(server.refusal(answer.status, detail), problem)

@@ -7,6 +7,7 @@ import ipaddress
 import socket
 import ssl
 from dataclasses import dataclass
+from http import HTTPStatus
 from urllib.parse import urlsplit
 
 DEFAULT_PORT = 7480
@@ -42,6 +43,13 @@ class Server:
         if self.path is not None or self.tls:
             return True
         return ipaddress.ip_address(sock.getpeername()[0].partition("%")[0]).is_loopback
+
+    def refusal(self, status: int, sentence: str) -> str:
+        """What it said when it refused; where a socket's rights end, with whom to ask instead."""
+        if status != HTTPStatus.FORBIDDEN or self.path is None:  # at a server's own socket everybody is administrator
+            return sentence
+        other = "name a server (--server URL --token-file FILE before the group)"
+        return f"{sentence}; an agent's socket has the rights of its node alone: {other}"
 
 
 class UnixConnection(http.client.HTTPConnection):
