@@ -79,3 +79,17 @@ async def test_each_change_is_judged_and_told_once(caplog: pytest.LogCaptureFixt
     assert len(said) == 2
     assert f"is {YEAR_MS // 1000} s behind the others'" in said[0]
     assert said[1] == "the clock of this member is right again"
+
+
+async def test_of_two_that_differ_while_the_third_is_away_neither_is_believed(caplog: pytest.LogCaptureFixture) -> None:
+    clock = TurnedClock()
+    others, judged = Others(clock), list[bool]()
+    watch = ClockWatch(InsideOf(others), others, clock, judged.append)  # type: ignore[arg-type]
+    for apart_ms, seen in ((-61_000, "ahead of"), (YEAR_MS, "behind")):
+        others.apart_ms = {"n2": apart_ms, "n3": 0}
+        await watch.look()
+        others.apart_ms = {"n2": apart_ms, "n3": None}
+        caplog.clear()
+        await watch.look()
+        assert [line.getMessage() for line in caplog.records if f" s {seen} the others'" in line.getMessage()]
+    assert judged == [True, False, True, False]
