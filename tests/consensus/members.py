@@ -19,6 +19,9 @@ from ipamd.core.ports import Answer
 from ipamd.system import SystemClock
 from tests.consensus.listmachine import Full, ListMachine
 
+PATIENCE_S = 30.0
+"""How long a test waits for what must come: a guard against a hang, and longer than a busy machine's disk takes."""
+
 _numbers = count(1)
 
 
@@ -59,7 +62,7 @@ class Member:
         )
 
     async def until_fatal(self) -> str:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             while not self.fatal:  # noqa: ASYNC110 - the Raft thread adds to it
                 await asyncio.sleep(0.005)
         return self.fatal[0]
@@ -78,7 +81,7 @@ async def running(
     member = Member(directory, files=files, clock=clock, limits=limits, machine=machine)
     await member.node.start()
     try:
-        await member.node.wait_ready(5)
+        await member.node.wait_ready(PATIENCE_S)
         yield member
     finally:
         await member.node.stop()

@@ -19,6 +19,7 @@ from ipamd.core.model import Member
 from ipamd.core.ports import Unavailable
 from ipamd.system import SystemClock
 from tests.consensus.listmachine import SNAPSHOTS, Full, ListMachine
+from tests.consensus.members import PATIENCE_S
 
 FAST = Limits(
     election_min_s=0.5,
@@ -145,7 +146,7 @@ class Lab:
 
     async def leader(self) -> Host:
         """The one leader that all who run agree on."""
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(PATIENCE_S):
             while True:
                 told = {host.node.status().leader for host in self.running}
                 leads = [host for host in self.running if host.node.status().is_leader]
@@ -155,7 +156,7 @@ class Lab:
 
     async def until(self, done: Callable[[], bool], what: str = "") -> None:
         try:
-            async with asyncio.timeout(15):
+            async with asyncio.timeout(PATIENCE_S):
                 while not done():  # noqa: ASYNC110 - other threads make it true
                     await asyncio.sleep(0.01)
         except TimeoutError:

@@ -53,7 +53,7 @@ async def test_a_sole_member_leads_at_once(tmp_path: Path) -> None:
 
 async def test_commands_are_answered_with_their_own_outcomes_in_order(tmp_path: Path) -> None:
     async with running(tmp_path) as member:
-        answers = await asyncio.gather(*[member.node.propose(item(b"%d" % number), 5) for number in range(500)])
+        answers = await asyncio.gather(*[member.node.propose(item(b"%d" % number), 30) for number in range(500)])
         assert [member.machine.commands[place(answer) - 1] for answer in answers] == [b"%d" % n for n in range(500)]
         assert [member.machine.indexes[place(answer) - 1] for answer in answers] == [one.index for one in answers]
         assert len({one.index for one in answers}) < 100
@@ -62,7 +62,7 @@ async def test_commands_are_answered_with_their_own_outcomes_in_order(tmp_path: 
 async def test_what_comes_in_during_a_sync_shares_the_next_one(tmp_path: Path) -> None:
     async with running(tmp_path) as member:
         before = member.node.figures.syncs
-        await asyncio.gather(*[member.node.propose(item(), 5) for _ in range(2000)])
+        await asyncio.gather(*[member.node.propose(item(), 30) for _ in range(2000)])
         figures = member.node.figures
         assert figures.syncs - before < 100
         assert figures.items == 2000
@@ -73,19 +73,19 @@ async def test_what_comes_in_during_a_sync_shares_the_next_one(tmp_path: Path) -
 async def test_the_same_op_at_once_and_later_has_one_outcome(tmp_path: Path) -> None:
     async with running(tmp_path) as member:
         same = item(b"once")
-        answers = await asyncio.gather(*[member.node.propose(same, 5) for _ in range(20)])
-        answers.append(await member.node.propose(same, 5))
+        answers = await asyncio.gather(*[member.node.propose(same, 30) for _ in range(20)])
+        answers.append(await member.node.propose(same, 30))
         assert {place(answer) for answer in answers} == {1}
         assert member.machine.commands == [b"once"]
     async with running(tmp_path) as member:
-        assert place(await member.node.propose(same, 5)) == 1
+        assert place(await member.node.propose(same, 30)) == 1
         assert member.machine.commands == [b"once"]
 
 
 async def test_one_op_for_two_requests_is_told_apart_in_the_same_entry(tmp_path: Path) -> None:
     async with running(tmp_path) as member:
         first, second = item(b"a", b"k" * 16, b"fingerprint 1"), item(b"b", b"k" * 16, b"fingerprint 2")
-        one, two = await asyncio.gather(member.node.propose(first, 5), member.node.propose(second, 5))
+        one, two = await asyncio.gather(member.node.propose(first, 30), member.node.propose(second, 30))
         assert place(one) == 1
         assert isinstance(two.outcome, Refused)
         assert two.outcome.code is Code.IDEMPOTENCY_CONFLICT
@@ -93,7 +93,7 @@ async def test_one_op_for_two_requests_is_told_apart_in_the_same_entry(tmp_path:
 
 async def test_a_restart_remembers_everything_and_applies_nothing_twice(tmp_path: Path) -> None:
     async with running(tmp_path) as member:
-        await asyncio.gather(*[member.node.propose(item(b"%d" % number), 5) for number in range(100)])
+        await asyncio.gather(*[member.node.propose(item(b"%d" % number), 30) for number in range(100)])
         machine, term = member.machine, member.node.status().term
     machine.closed = False
     async with running(tmp_path, machine=machine) as member:
@@ -122,7 +122,7 @@ async def test_a_barrier_waits_for_all_that_was_proposed_before(tmp_path: Path) 
 async def test_a_barrier_alone_makes_an_entry_without_commands(tmp_path: Path) -> None:
     async with running(tmp_path) as member:
         before = member.node.status().applied
-        assert await member.node.barrier(5) == before + 1
+        assert await member.node.barrier(30) == before + 1
         assert member.machine.applied[0] == before + 1
         assert member.machine.commands == []
 
@@ -138,7 +138,7 @@ async def test_a_deadline_says_whether_it_may_still_take_effect(tmp_path: Path) 
         ends = await asyncio.gather(taken, waiting, reader, return_exceptions=True)
         assert [end.outcome for end in ends if isinstance(end, Unavailable)] == ["unknown", "none", "none"]
         machine.gate.set()
-        await member.node.barrier(5)
+        await member.node.barrier(30)
         assert machine.commands == [b"taken"]
         assert member.node.in_flight == 0
 
@@ -149,13 +149,13 @@ async def test_a_caller_that_goes_away_before_its_command_was_taken_changes_noth
         machine.gate.clear()
         first = asyncio.create_task(member.node.propose(item(b"first"), 30))
         await machine.holds()
-        second = asyncio.create_task(member.node.propose(item(b"second"), 5))
+        second = asyncio.create_task(member.node.propose(item(b"second"), 30))
         await asyncio.sleep(0.01)
         second.cancel()
         first.cancel()
         await asyncio.gather(first, second, return_exceptions=True)  # gone before the thread can take anything
         machine.gate.set()
-        await member.node.barrier(5)
+        await member.node.barrier(30)
         assert machine.commands == [b"first"]
         assert member.node.in_flight == 0
 
@@ -164,7 +164,7 @@ async def test_too_many_at_once_are_told_to_come_again(tmp_path: Path) -> None:
     machine = SlowMachine()
     async with running(tmp_path, machine=machine, limits=Limits(in_flight=10)) as member:
         machine.gate.clear()
-        tasks = [asyncio.create_task(member.node.propose(item(), 5)) for _ in range(15)]
+        tasks = [asyncio.create_task(member.node.propose(item(), 30)) for _ in range(15)]
         done, pending = await asyncio.wait(tasks, timeout=0.1)
         assert len(done) == 5
         for task in done:
@@ -178,11 +178,11 @@ async def test_too_many_at_once_are_told_to_come_again(tmp_path: Path) -> None:
 async def test_what_no_entry_can_carry_is_a_fault_of_the_caller(tmp_path: Path) -> None:
     async with running(tmp_path) as member:
         with pytest.raises(ValueError, match="does not fit"):
-            await member.node.propose(item(bytes(MAX_ENTRY_BYTES)), 5)
+            await member.node.propose(item(bytes(MAX_ENTRY_BYTES)), 30)
         with pytest.raises(ValueError, match="16 bytes"):
-            await member.node.propose(item(op=b"short"), 5)
+            await member.node.propose(item(op=b"short"), 30)
         large = [item(bytes(300_000)) for _ in range(3)]
-        assert len({(await member.node.propose(one, 5)).index for one in large}) == 3
+        assert len({(await member.node.propose(one, 30)).index for one in large}) == 3
 
 
 async def test_a_stop_under_load_answers_everybody(tmp_path: Path) -> None:
@@ -192,7 +192,7 @@ async def test_a_stop_under_load_answers_everybody(tmp_path: Path) -> None:
         for turn in range(100_000):
             command = b"%d-%d" % (number, turn)
             try:
-                await member.node.propose(item(command), 5)
+                await member.node.propose(item(command), 30)
             except Unavailable as error:
                 return error.outcome
             acknowledged.append(command)
@@ -213,7 +213,7 @@ async def test_nothing_is_taken_before_the_start_and_after_the_stop(tmp_path: Pa
     with pytest.raises(Unavailable) as before:
         await member.node.propose(item(), 1)
     await member.node.start()
-    await member.node.wait_ready(5)
+    await member.node.wait_ready(30)
     await member.node.stop()
     with pytest.raises(Unavailable, match="is stopping") as after:
         await member.node.barrier(1)
@@ -235,7 +235,7 @@ async def test_the_log_clock_never_falls_whatever_the_wall_does(tmp_path: Path) 
         machine = ListMachine()
         async with running(tmp_path, clock=clock, machine=machine) as member:
             for _ in range(5):
-                await member.node.propose(item(), 5)
+                await member.node.propose(item(), 30)
                 clock.now_s += 1.5
                 clock.now_wall_ms -= 1000
             assert member.node.status().log_ms == machine.log_ms + 1500
@@ -267,7 +267,7 @@ async def test_nothing_goes_round_once_it_has_closed(tmp_path: Path, monkeypatch
             return step()
 
         monkeypatch.setattr(member.node._replica, "step", watched)
-        await member.node.propose(item(), 5)
+        await member.node.propose(item(), 30)
     assert closed_at_step.count(False) > 0
     assert closed_at_step.count(True) == 0
     assert member.fatal == []

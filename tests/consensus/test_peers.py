@@ -36,7 +36,7 @@ async def formed(lab: Lab, *names: str) -> Host:
         await lab.host(name).start(listed)
     leader = await lab.leader()
     command = Found(ORIGIN, "cluster-1", Settings(), leader.node.members)
-    await leader.node.propose(item(encode_command(command)), 5)
+    await leader.node.propose(item(encode_command(command)), 30)
     await lab.until(lambda: all(lab.host(name).machine.cluster_id for name in names), "all know the cluster")
     return leader
 
@@ -46,7 +46,7 @@ async def proposed(lab: Lab, command: AddMember | RemoveMember) -> Answer:
     one = item(encode_command(command))
     for _ in range(50):
         try:
-            return await (await lab.leader()).node.propose(one, 5)
+            return await (await lab.leader()).node.propose(one, 30)
         except Unavailable:
             await asyncio.sleep(0.05)
     raise AssertionError("never answered")
@@ -72,12 +72,12 @@ def has(host: Host, *commands: bytes) -> bool:
 async def test_three_form_one_cluster_and_serve(lab: Lab) -> None:
     leader = await formed(lab, "a", "b", "c")
     assert [(one.name, one.member_id) for one in leader.node.members] == [("a", "id-a"), ("b", "id-b"), ("c", "id-c")]
-    assert place(await leader.node.propose(item(b"x"), 5)) == 1
+    assert place(await leader.node.propose(item(b"x"), 30)) == 1
     await lab.until(lambda: all(host.machine.commands == [b"x"] for host in lab.running))
     assert all(host.node.ready for host in lab.running)
     follower = next(host for host in lab.running if host is not leader)
     with pytest.raises(Unavailable, match=f"member {leader.name} leads, not {follower.name}"):
-        await follower.node.propose(item(b"y"), 5)
+        await follower.node.propose(item(b"y"), 30)
 
 
 async def test_a_cluster_forms_only_when_all_have_answered(lab: Lab) -> None:
@@ -93,7 +93,7 @@ async def test_a_cluster_forms_only_when_all_have_answered(lab: Lab) -> None:
 
 async def test_a_lone_member_grows_to_three_and_shrinks_again(lab: Lab) -> None:
     first = await formed(lab, "a")
-    await first.node.propose(item(b"early"), 5)
+    await first.node.propose(item(b"early"), 30)
     for name in "bc":
         host = await joined(lab, name)
         await lab.until(lambda: all(one.voter for one in first.machine.members), "it got a vote")
@@ -104,7 +104,7 @@ async def test_a_lone_member_grows_to_three_and_shrinks_again(lab: Lab) -> None:
         assert "was removed from its cluster" in lab.host(name).removed[0]
         await lab.host(name).stop()
     last = await lab.leader()
-    assert place(await last.node.propose(item(b"late"), 5)) == 2
+    assert place(await last.node.propose(item(b"late"), 30)) == 2
     refused = (await proposed(lab, RemoveMember(ORIGIN, "c"))).outcome
     assert isinstance(refused, Refused)
     assert refused.code is Code.LAST_MEMBER
@@ -122,7 +122,7 @@ async def test_a_member_that_was_removed_while_it_was_down_says_so(lab: Lab) -> 
 
 async def test_a_member_that_lost_its_data_is_not_let_in_until_it_joins_anew(lab: Lab) -> None:
     leader = await formed(lab, "a", "b", "c")
-    await leader.node.propose(item(b"x"), 5)
+    await leader.node.propose(item(b"x"), 30)
     lost = next(host for host in lab.running if host is not leader)
     listed = Gather(tuple(Member(name, "", lab.host(name).me.raft, "http://x") for name in "abc"))
     await lost.lose_everything(listed)
@@ -146,13 +146,13 @@ async def test_the_leader_hands_over_when_it_stops(lab: Lab) -> None:
     await leader.stop()
     successor = await lab.leader()
     assert successor.node.status().term == term + 1
-    assert place(await successor.node.propose(item(b"x"), 5)) == 1
+    assert place(await successor.node.propose(item(b"x"), 30)) == 1
 
 
 async def test_leadership_is_transferred_to_whom_it_is_asked_for(lab: Lab) -> None:
     leader = await formed(lab, "a", "b", "c")
     for name in sorted({"a", "b", "c"} - {leader.name}):
-        await (await lab.leader()).node.transfer(name, 5)
+        await (await lab.leader()).node.transfer(name, 30)
         assert (await lab.leader()).name == name
     with pytest.raises(Unavailable, match="leads, not"):
         await leader.node.transfer("a", 1)
@@ -177,7 +177,7 @@ async def test_a_member_far_behind_gets_a_snapshot(lab: Lab) -> None:
     behind = next(host for host in lab.running if host is not leader)
     await behind.stop()
     for number in range(60):
-        await leader.node.propose(item(b"%d" % number), 5)
+        await leader.node.propose(item(b"%d" % number), 30)
         for host in lab.running:
             host.machine.durable = host.machine.applied[0]
     await lab.until(lambda: leader.node._replica._journal.first > 20, "the journal was trimmed")
@@ -185,5 +185,5 @@ async def test_a_member_far_behind_gets_a_snapshot(lab: Lab) -> None:
     await lab.until(lambda: len(behind.machine.commands) == 60)
     await lab.until(lambda: behind.node.figures.snapshots >= 1)
     assert lab.fetched >= 1
-    await leader.node.propose(item(b"after"), 5)
+    await leader.node.propose(item(b"after"), 30)
     await lab.until(lambda: behind.machine.commands[-1] == b"after")

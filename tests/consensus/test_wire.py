@@ -18,7 +18,7 @@ from ipamd.consensus.frames import LIVE, frame_of, frame_of_hello, read_opening
 from ipamd.consensus.peers import FORMAT, Gather, Hello, Refusal, Why
 from ipamd.core.commands import Found, Origin, encode_command
 from ipamd.core.model import Member, Settings
-from tests.consensus.members import item, place
+from tests.consensus.members import PATIENCE_S, item, place
 from tests.consensus.tcp import FAST, Host, Lab
 from tests.support.certificates import Shop
 
@@ -30,7 +30,7 @@ async def formed(lab: Lab, names: str) -> Host:
     for name in names:
         await lab.host(name).start(listed)
     leader = await lab.leader()
-    await leader.node.propose(item(encode_command(Found(ORIGIN, "cluster-1", Settings(), leader.node.members))), 5)
+    await leader.node.propose(item(encode_command(Found(ORIGIN, "cluster-1", Settings(), leader.node.members))), 30)
     return leader
 
 
@@ -57,7 +57,7 @@ async def secure(tmp_path: Path, shop: Shop) -> AsyncIterator[Lab]:
 
 async def closed(reader: asyncio.StreamReader) -> bytes:
     """What comes until the other side closes."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         found = b""
         with suppress(ConnectionError, ssl.SSLError):
             while data := await reader.read(65536):
@@ -105,7 +105,7 @@ async def test_bytes_of_no_member_are_closed_and_counted(plain: Lab, tmp_path: P
     writer.close()
     await plain.until(lambda: leader.node.figures.bad_connections == before + 1)
     assert not (tmp_path / "touched").exists()
-    assert place(await leader.node.propose(item(b"x"), 5)) == 1
+    assert place(await leader.node.propose(item(b"x"), 30)) == 1
 
 
 async def introduced(host: Host, said: Hello) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -119,7 +119,7 @@ async def introduced(host: Host, said: Hello) -> tuple[asyncio.StreamReader, asy
 
 
 async def frame(reader: asyncio.StreamReader) -> bytes:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         while True:
             length = int.from_bytes(await reader.readexactly(4), "little")
             if length:
@@ -157,7 +157,7 @@ async def test_a_member_that_talks_nonsense_is_closed(tmp_path: Path, plain: Lab
     await closed(reader)
     writer.close()
     await plain.until(lambda: victim.node.figures.bad_connections + victim.node.figures.bad_messages >= 1)
-    assert place(await leader.node.propose(item(b"x"), 5)) == 1
+    assert place(await leader.node.propose(item(b"x"), 30)) == 1
     assert (await plain.leader()) is leader
 
 
@@ -183,9 +183,9 @@ async def test_five_hundred_silent_connections_keep_nobody_out(plain: Lab) -> No
     follower = next(host for host in plain.running if host is not leader)
     await follower.restart()
     await plain.until(lambda: follower.node.ready)
-    assert place(await leader.node.propose(item(b"x"), 5)) == 1
+    assert place(await leader.node.propose(item(b"x"), 30)) == 1
     assert (await plain.leader()) is leader
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         for reader, writer in silent:
             with suppress(ConnectionError):
                 assert await reader.read(1) == b""
@@ -210,7 +210,7 @@ async def test_who_is_not_let_in_is_told_why(plain: Lab, said: Hello, why: Why) 
     for name in "abc":
         await plain.host(name).start(listed)
     leader = await plain.leader()
-    await leader.node.propose(item(encode_command(Found(ORIGIN, "cluster-1", Settings(), leader.node.members))), 5)
+    await leader.node.propose(item(encode_command(Found(ORIGIN, "cluster-1", Settings(), leader.node.members))), 30)
     await plain.until(lambda: host.machine.cluster_id is not None)
     reader, writer = await asyncio.open_connection("127.0.0.1", host.port)
     writer.write(frame_of_hello(said))
@@ -247,7 +247,7 @@ async def test_a_silent_member_is_given_up(tmp_path: Path, plain: Lab) -> None:
 
 async def test_members_with_certificates_form_a_cluster(secure: Lab) -> None:
     leader = await formed(secure, "abc")
-    assert place(await leader.node.propose(item(b"x"), 5)) == 1
+    assert place(await leader.node.propose(item(b"x"), 30)) == 1
     await secure.until(lambda: all(host.machine.commands == [b"x"] for host in secure.running))
 
 

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 HOSTS = Path(__file__).parent / "hosts"
-PAGE_S = 240
+PAGE_S = 900
 """How long a whole page may take."""
 
 _FENCE = re.compile(r"(?:^<!-- not run: ([^\n]+) -->\n)?^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)

@@ -30,7 +30,7 @@ RUN_HERE = [page for page in PAGES if blocks(page) and page.stem not in RUN_ELSE
 @pytest.mark.needs_root
 @pytest.mark.needs_mounts
 @pytest.mark.needs_plugins
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(1000)
 @pytest.mark.parametrize("page", RUN_HERE, ids=lambda page: page.stem)
 def test_the_page_can_be_followed_word_by_word(page: Path) -> None:
     for one in run(page):

@@ -35,7 +35,7 @@ def test_the_shell_blocks_of_the_page_work(tmp_path: Path) -> None:
         said = ""
         for script in scripts:
             done = subprocess.run(
-                ["sh", "-e"], input=script, capture_output=True, text=True, check=False, env=environment, timeout=60
+                ["sh", "-e"], input=script, capture_output=True, text=True, check=False, env=environment, timeout=300
             )
             assert done.returncode == 0, f"{script}\n{done.stdout}\n{done.stderr}"
             said += done.stdout

@@ -8,7 +8,12 @@ import pytest
 
 from tests.docs.howto import ROOT, Done, blocks, run
 
-pytestmark = [pytest.mark.needs_root, pytest.mark.needs_mounts, pytest.mark.needs_plugins]
+pytestmark = [
+    pytest.mark.needs_root,
+    pytest.mark.needs_mounts,
+    pytest.mark.needs_plugins,
+    pytest.mark.timeout(1000),
+]
 
 HOWTO = ROOT / "docs" / "howto"
 STORY = "cat /run/story.log; ipamctl -o json reservation list | python3 -c '{}'"

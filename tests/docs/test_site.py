@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-BUILD_S = 110
+BUILD_S = 500
 
 
 class Page(HTMLParser):

@@ -29,7 +29,7 @@ def test_the_shell_blocks_of_the_page_work(tmp_path: Path) -> None:
                 text=True,
                 check=False,
                 env=environment,
-                timeout=60,
+                timeout=300,
             )
             done = Done(block, ran.returncode, ran.stdout)
             assert done.status == 0, f"{block}\n{ran.stdout}\n{ran.stderr}"

@@ -213,7 +213,7 @@ def test_the_static_plugin_is_installed_in_its_place(ctl, tmp_path):
     target = tmp_path / "ipamd"
     assert (done.exit_code, done.stdout) == (0, f"installed {target}\n")
     assert target.stat().st_mode & 0o7777 == 0o755
-    said = subprocess.run([target], env={"CNI_COMMAND": "VERSION"}, capture_output=True, check=True, timeout=20)
+    said = subprocess.run([target], env={"CNI_COMMAND": "VERSION"}, capture_output=True, check=True, timeout=60)
     assert "1.1.0" in json.loads(said.stdout)["supportedVersions"]
 
 

@@ -100,7 +100,7 @@ def test_what_is_gone_ends_it(ctl: Ctl) -> None:
 def test_where_nobody_answers_it_ends_soon(ctl: Ctl) -> None:
     began = time.monotonic()
     done = follow(ctl, "http://127.0.0.1:1", "http://127.0.0.1:2")
-    assert (done.exit_code, time.monotonic() - began < 10) == (3, True)
+    assert (done.exit_code, time.monotonic() - began < 60) == (3, True)
     assert "is ipamd running there?" in done.stderr
 
 
@@ -119,7 +119,7 @@ def test_a_server_that_says_nothing_is_left(ctl: Ctl, monkeypatch: pytest.Monkey
 
     class Silent(Streams):
         def next(self) -> bytes:
-            release.wait(10)
+            release.wait(60)
             return b""
 
     with served(Silent()) as silent, served(Streams(event(1))) as other:
@@ -128,7 +128,7 @@ def test_a_server_that_says_nothing_is_left(ctl: Ctl, monkeypatch: pytest.Monkey
         took_s = time.monotonic() - began
         release.set()
     assert indexes(done) == [1]
-    assert took_s < 5
+    assert took_s < 30
 
 
 def test_whoever_is_content_with_one_servers_state_says_so(ctl: Ctl) -> None:

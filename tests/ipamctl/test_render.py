@@ -67,7 +67,7 @@ def test_a_person_gets_lines_as_wide_as_the_terminal(peer):
     env = {**os.environ, "COLUMNS": "60", "TERM": "xterm"}
     command = [str(Path(sys.executable).parent / "ipamctl"), "--server", peer.address, "pool", "list"]
     try:
-        assert subprocess.run(command, stdout=theirs, env=env, check=False, timeout=20).returncode == 0
+        assert subprocess.run(command, stdout=theirs, env=env, check=False, timeout=60).returncode == 0
         shown = os.read(mine, 65536).decode()
     finally:
         os.close(mine)

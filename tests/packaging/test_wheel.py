@@ -23,7 +23,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel, built from the sources with the build backend that is installed."""
     folder = tmp_path_factory.mktemp("wheel")
     build = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--quiet"]
-    subprocess.run([*build, "--disable-pip-version-check", "-w", str(folder), str(ROOT)], check=True, timeout=100)
+    subprocess.run([*build, "--disable-pip-version-check", "-w", str(folder), str(ROOT)], check=True, timeout=300)
     (built,) = folder.glob("*.whl")
     return built
 
@@ -32,10 +32,10 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The bin directory of a fresh virtual environment with the wheel; what it depends on is borrowed from ours."""
     venv = tmp_path_factory.mktemp("installed") / "venv"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True, timeout=60)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True, timeout=300)
     python = venv / "bin" / "python"
     pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--no-deps", "--quiet"]
-    subprocess.run([*pip, "--disable-pip-version-check", str(wheel)], check=True, timeout=60)
+    subprocess.run([*pip, "--disable-pip-version-check", str(wheel)], check=True, timeout=300)
     (site,) = venv.glob("lib/python*/site-packages")
     (site / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")
     return venv / "bin"
@@ -47,7 +47,7 @@ def names_in(wheel: Path) -> set[str]:
 
 
 def run(*command: str | Path, cwd: Path) -> str:
-    ended = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, timeout=60)
+    ended = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, timeout=300)
     assert ended.returncode == 0, ended.stderr
     return ended.stdout
 

@@ -14,7 +14,7 @@ from tests.storage.driver import Driver
 @pytest.mark.parametrize("kill_after", [2, 30, 77, 110, 133, 160])
 def test_a_kill_at_a_statement_leaves_whole_entries(tmp_path: Path, kill_after: int) -> None:
     process = child(tmp_path / "crashed", kill_after)
-    assert process.wait(60) == -signal.SIGKILL
+    assert process.wait(300) == -signal.SIGKILL
     crashed, whole = Driver(tmp_path / "crashed"), Driver(tmp_path / "whole")
     applied = crashed.machine.applied[0] - 1
     assert 0 <= applied < ENTRIES

@@ -16,5 +16,5 @@ def test_a_full_disk_is_survived(tmp_path: Path) -> None:
     """The small file system is mounted in a mount namespace of its own, and goes with it."""
     command = ["unshare", "--mount", "sh", "-c", SCRIPT, "sh", str(tmp_path), sys.executable]
     root = Path(__file__).parents[2]
-    done = subprocess.run(command, check=False, cwd=root, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, check=False, cwd=root, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr

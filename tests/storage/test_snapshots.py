@@ -86,7 +86,7 @@ def test_who_reads_goes_on_with_what_it_saw(driver: Driver, other: Driver, tmp_p
 
 def test_it_shows_one_moment_while_others_write(driver: Driver, other: Driver, tmp_path: Path) -> None:
     grown(driver, 60)
-    done, digests = threading.Event(), {driver.machine.applied[0]: driver.digest()}
+    done, wrote, digests = threading.Event(), threading.Event(), {driver.machine.applied[0]: driver.digest()}
 
     def write() -> None:
         number = 60
@@ -95,10 +95,14 @@ def test_it_shows_one_moment_while_others_write(driver: Driver, other: Driver, t
             driver.run(*command(number))
             digests[driver.machine.applied[0]] = driver.digest()
             number += 1
+            wrote.set()
 
-    writer = threading.Thread(target=write)
+    writer, facts = threading.Thread(target=write), []
     writer.start()
-    facts = [make_snapshot(driver.data_dir / FILE_NAME, tmp_path / f"snapshot-{number}") for number in range(5)]
+    for number in range(5):
+        wrote.clear()
+        assert wrote.wait(60)
+        facts.append(make_snapshot(driver.data_dir / FILE_NAME, tmp_path / f"snapshot-{number}"))
     done.set()
     writer.join()
     for number, one in enumerate(facts):
@@ -178,14 +182,16 @@ from tests.storage.driver import Driver
 from tests.storage.pods import pool
 driver = Driver(Path(sys.argv[1]))
 print("ready", flush=True)
+driver.machine.install(sys.argv[2])
+print("installed", flush=True)
 while True:
-    for path in sys.argv[2:]:
+    for path in sys.argv[3:]:
         driver.machine.install(path)
 """
 
 
-@pytest.mark.parametrize("delay_s", [0.003, 0.02, 0.05])
-def test_a_kill_leaves_one_state_or_the_other(driver: Driver, tmp_path: Path, delay_s: float) -> None:
+@pytest.mark.parametrize(("begun", "delay_s"), [(b"ready\n", 0.003), (b"ready\n", 0.02), (b"installed\n", 0.02)])
+def test_a_kill_leaves_one_state_or_the_other(driver: Driver, tmp_path: Path, begun: bytes, delay_s: float) -> None:
     grown(driver, 5)
     digests = {driver.digest()}
     paths = [taken(driver, tmp_path / "small")]
@@ -197,11 +203,12 @@ def test_a_kill_leaves_one_state_or_the_other(driver: Driver, tmp_path: Path, de
     arguments = [sys.executable, "-c", CHILD, str(tmp_path / "victim"), *map(str, paths)]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, cwd=Path(__file__).parents[2]) as child:
         assert child.stdout is not None
-        assert child.stdout.readline() == b"ready\n"
+        while child.stdout.readline() != begun:
+            assert child.poll() is None
         threading.Event().wait(delay_s)
         child.kill()
     victim = Driver(tmp_path / "victim")
-    if delay_s > 0.04:
+    if begun == b"installed\n":
         assert victim.machine.applied[0] > 1
     assert victim.machine.applied == (1, 0) or victim.digest() in digests
     assert victim.examine() == []

@@ -14,10 +14,10 @@ from typing import Any, Self
 
 from tests.support.canary import check_process
 from tests.support.cluster import Away, Got, ask_socket
-from tests.support.server import STOP_S, ServerError
+from tests.support.server import READY_ANSWER_S, STOP_S, ServerError
 from tests.support.wire import cni_conf, cni_headers
 
-UP_S = 15.0
+UP_S = 60.0
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
@@ -76,7 +76,7 @@ class Agent:
     def is_up(self) -> bool:
         """Whether its socket answers now."""
         try:
-            return self.ask("GET", "/livez", timeout_s=2).status == 200
+            return self.ask("GET", "/livez", timeout_s=READY_ANSWER_S).status == 200
         except Away:
             return False
 

@@ -24,12 +24,17 @@ from typing import Any, NamedTuple, Self
 from ipamctl.tls.authority import Wanted
 from tests.support.canary import check_answer
 from tests.support.certificates import Shop
-from tests.support.server import Server, ServerError
+from tests.support.server import READY_ANSWER_S, Server, ServerError
 from tests.support.wire import cni_conf, cni_headers
 
 BIN = Path(sys.executable).parent
-LEADER_S = 10.0
-LEVEL_S = 30.0
+LEADER_S = 60.0
+LEVEL_S = 60.0
+SAME_S = 60.0
+"""These only guard against a hang: a busy machine is slow."""
+
+LATE_S = 5.0
+"""An answer that comes so long after its deadline is still looked at; whoever promises that it comes sooner measures it."""
 
 
 Row = tuple[str, str, str, str | None]
@@ -106,7 +111,7 @@ class MemberServer(Server):
     def is_ready(self) -> bool:
         """Whether `/readyz` answers 200 now, over HTTPS."""
         try:
-            with urllib.request.urlopen(f"{self.url}/readyz", timeout=2, context=self.visitor) as answer:
+            with urllib.request.urlopen(f"{self.url}/readyz", timeout=READY_ANSWER_S, context=self.visitor) as answer:
                 return bool(answer.status == 200)
         except (urllib.error.URLError, OSError):
             return False
@@ -136,7 +141,7 @@ class MemberServer(Server):
 
     def status(self) -> Any:
         """`GET /v1/cluster`, this member's own view. Raises Away."""
-        return self.ask("GET", "/v1/cluster?stale=ok", timeout_s=3).json
+        return self.ask("GET", "/v1/cluster?stale=ok").json
 
     def listed(self, pool: str | None = None, *, stale: bool = True) -> list[Row]:
         """All reservations (of one pool) as (address, pod, interface, container). Raises Away."""
@@ -208,7 +213,7 @@ class Cluster:
         for member in self:
             member.wait_ready()
 
-    def ctl(self, *args: str, server: str | None = None, timeout_s: float = 30.0) -> subprocess.CompletedProcess[str]:
+    def ctl(self, *args: str, server: str | None = None, timeout_s: float = 120.0) -> subprocess.CompletedProcess[str]:
         """Run ipamctl on the node socket of a member (by default of one that runs)."""
         target = self[server] if server is not None else self.any()
         command = [str(BIN / "ipamctl"), "--server", f"unix:{target.socket}", *args]
@@ -261,7 +266,7 @@ class Cluster:
             time.sleep(0.1)
         raise ServerError(f"not level within {timeout_s} s: {[len(one) for one in lists]}")
 
-    def wait_for_equal_digests(self, timeout_s: float = 15.0) -> None:
+    def wait_for_equal_digests(self, timeout_s: float = SAME_S) -> None:
         """Wait until `cluster status` shows one digest at one index for all members. Raises ServerError."""
         deadline = time.monotonic() + timeout_s
         shown: list[Any] = []
@@ -292,7 +297,7 @@ def ask_socket(path: Path, method: str, target: str, body: Any = None, timeout_s
     """A request over the socket of a server or an agent. Raises Away."""
     raw = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
     sent = {"Ipamd-Deadline-Ms": str(int(timeout_s * 1000)), **headers}
-    with closing(_UnixConnection(path, timeout_s + 0.5)) as connection:
+    with closing(_UnixConnection(path, timeout_s + LATE_S)) as connection:
         try:
             connection.request(method, target, raw, sent)
             answer = connection.getresponse()

@@ -22,7 +22,7 @@ from tests.support.host import Host, Started, wait_until
 
 IMAGE = "localhost/ipamd-sandbox:1"
 NETWORK = "e2e-net"
-READY_S = 30.0
+READY_S = 120.0
 
 _CONFIG = """
 version = 2
@@ -101,7 +101,7 @@ class Containerd:
 
 def cri_images(cri: Cri) -> bytes:
     """What ListImages of the image service answers, as it comes."""
-    answer: bytes = cri.channel.unary_unary("/runtime.v1.ImageService/ListImages")(b"", timeout=5)
+    answer: bytes = cri.channel.unary_unary("/runtime.v1.ImageService/ListImages")(b"", timeout=60)
     return answer
 
 

@@ -88,12 +88,12 @@ class Cri:
     def __init__(self, socket: Path, cgroup: str) -> None:
         self.channel, self._cgroup = grpc.insecure_channel(f"unix:{socket}"), cgroup
 
-    def call(self, method: str, request: bytes = b"", timeout_s: float = 60.0) -> bytes:
+    def call(self, method: str, request: bytes = b"", timeout_s: float = 120.0) -> bytes:
         """One call. Raises grpc.RpcError."""
         answer: bytes = self.channel.unary_unary(f"/runtime.v1.RuntimeService/{method}")(request, timeout=timeout_s)
         return answer
 
-    def run(self, pod: Pod, timeout_s: float = 60.0) -> str:
+    def run(self, pod: Pod, timeout_s: float = 120.0) -> str:
         """RunPodSandbox: the id of the new sandbox. Raises grpc.RpcError."""
         metadata = message((1, pod.name), (2, pod.uid), (3, pod.namespace), (4, pod.attempt))
         config = message((1, metadata), (2, pod.name), (8, message((1, self._cgroup))))
@@ -119,7 +119,7 @@ class Cri:
     def is_ready(self) -> bool:
         """Whether the runtime and its network are ready."""
         try:
-            status = self.call("Status", timeout_s=2.0)
+            status = self.call("Status", timeout_s=10.0)
         except grpc.RpcError:
             return False
         (conditions,) = (found for at, found in fields(status) if at == 1 and isinstance(found, bytes))

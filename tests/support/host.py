@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, Self
 
-UP_S = 10.0
+UP_S = 60.0
 
 _BOOT = """
 set -eu
@@ -40,7 +40,7 @@ class Started:
         assert self._entering.poll() is None, "it has ended"
         os.kill(only_child(self._entering.pid), number)
 
-    def wait(self, timeout_s: float = 30.0) -> int:
+    def wait(self, timeout_s: float = 120.0) -> int:
         """Its exit status."""
         return self._entering.wait(timeout_s)
 
@@ -95,7 +95,7 @@ class Host:
         *command: str | Path,
         stdin: bytes = b"",
         environment: Mapping[str, str] | None = None,
-        timeout_s: int = 60,
+        timeout_s: int = 120,
     ) -> subprocess.CompletedProcess[bytes]:
         """Run a program on the host to its end."""
         return subprocess.run(
@@ -107,7 +107,7 @@ class Host:
         """Everything stops at once."""
         assert self._anchor is not None
         os.kill(self._init, signal.SIGKILL)
-        self._anchor.wait(30)
+        self._anchor.wait(60)
         while self._started:
             self._started.pop().wait()
 

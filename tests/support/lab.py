@@ -10,6 +10,7 @@ from types import TracebackType
 from tests.support.certificates import Shop
 from tests.support.cluster import BIN, Away, Cluster, MemberServer
 from tests.support.netns import Network
+from tests.support.server import READY_ANSWER_S
 
 CLIENT = "client"
 
@@ -29,7 +30,7 @@ class LabMember(MemberServer):
     def is_ready(self) -> bool:
         """Whether `/readyz` answers 200 now."""
         with suppress(Away):
-            return self.ask("GET", "/readyz", timeout_s=2).status == 200
+            return self.ask("GET", "/readyz", timeout_s=READY_ANSWER_S).status == 200
         return False
 
 
@@ -49,7 +50,7 @@ class Lab(Cluster):
         """A server for a directory, on a new host."""
         return LabMember(directory, *flags, name=name, shop=self.shop, network=self.network)
 
-    def remote(self, token: Path, *words: str, timeout_s: float = 30.0) -> subprocess.CompletedProcess[str]:
+    def remote(self, token: Path, *words: str, timeout_s: float = 120.0) -> subprocess.CompletedProcess[str]:
         """Run ipamctl on the host `client`, over the network."""
         within = ["ip", "netns", "exec", self.network.namespace(CLIENT)]
         command = [*within, str(BIN / "ipamctl"), "--cacert", str(self.shop.ca), "--token-file", str(token), *words]

@@ -14,6 +14,9 @@ from typing import Any
 
 PLUGIN = Path(__file__).resolve().parents[2] / "cli" / "ipamd_cni.py"
 RESULT = b'{"cniVersion":"1.0.0","ips":[{"address":"10.0.0.1/24"}],"dns":{}}'
+PATIENCE_S = 30.0
+"""How long a test waits for what must come: a guard against a hang."""
+
 CONF = b'{"cniVersion":"1.0.0","name":"net","ipam":{"type":"ipamd","pool":"p"}}'
 
 
@@ -53,12 +56,14 @@ class Peer:
     def wait_for(self, count: int) -> list[Request]:
         """The requests, once so many are there."""
         with self.came:
-            assert self.came.wait_for(lambda: len(self.requests) >= count, 5), f"{len(self.requests)} of {count} came"
+            assert self.came.wait_for(lambda: len(self.requests) >= count, PATIENCE_S), (
+                f"{len(self.requests)} of {count} came"
+            )
         return self.requests
 
     def close(self) -> None:
         self._listener.shutdown(socket.SHUT_RDWR)
-        self._thread.join(5)
+        self._thread.join(PATIENCE_S)
         for end in (self._listener, *self._open):
             end.close()
 
@@ -82,7 +87,7 @@ class Peer:
                 end.close()
 
     def _read(self, end: socket.socket) -> bytes:
-        end.settimeout(5)
+        end.settimeout(PATIENCE_S)
         raw = b""
         while b"\r\n\r\n" not in raw:
             raw += end.recv(65536)
@@ -143,5 +148,5 @@ class Runtime:
         """Run the plugin to its end."""
         began = time.monotonic()
         with self.start(command, *args, env=env) as process:
-            stdout, stderr = process.communicate(stdin, timeout=20)
+            stdout, stderr = process.communicate(stdin, timeout=2 * PATIENCE_S)
         return Done(process.returncode, stdout, stderr, time.monotonic() - began)

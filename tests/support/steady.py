@@ -11,7 +11,7 @@ from typing import NamedTuple, Self
 
 from tests.support.cluster import Away
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 """How long a runtime goes on asking for one pod."""
 
 PAUSE_S = 0.3
