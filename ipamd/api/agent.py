@@ -135,7 +135,7 @@ def _behind(agent: NodeAgent) -> WebHandler:
             deadline_s = deadline_after_s(agent.clock.monotonic_s(), left_ms_of(request.headers))
             headers = {name: request.headers[name] for name in _PASSED_ON if name in request.headers}
             body = await read_body(request, MAX_IMPORT_BYTES if request.path == _IMPORT else MAX_BODY_BYTES)
-            asked = Asked(request.method, request.raw_path, {**headers, "X-Request-Id": request_id}, body)
+            asked = Asked(request.method, request.rel_url.raw_path_qs, {**headers, "X-Request-Id": request_id}, body)
             said = await agent.api(asked, deadline_s)
         except ConnectionError:
             raise  # the client is gone: nobody is there to be answered

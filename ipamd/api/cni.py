@@ -16,7 +16,7 @@ from ipamd.api.buckets import Buckets, Rate
 from ipamd.api.front import Front
 from ipamd.api.intake import SERVER, request_id_of
 from ipamd.api.problems import failure_of
-from ipamd.cni.call import AddCall, AnyCall, CheckCall, DelCall, StatusCall, named_pod
+from ipamd.cni.call import AddCall, AnyCall, CheckCall, DelCall, StatusCall, named_node, named_pod
 from ipamd.cni.errors import CniError, of_api_error, render_error
 from ipamd.service.calls import CallRecord
 
@@ -108,8 +108,7 @@ def _refuse(
 ) -> web.Response:
     """`retry_after`: another server, or this one later, may have an answer (it tells an agent so)."""
     call = progress.call
-    node, version = (call.node, call.version) if call else (front.facts.node, None)
-    body = render_error(version, error, node, progress.request_id)
+    body = render_error(call.version if call else None, error, _node(front, progress), progress.request_id)
     headers = _headers(progress.request_id, front.applied())
     if retry_after is not None:
         headers["Retry-After"] = retry_after
@@ -122,7 +121,7 @@ def _note(front: Front, verb: str, progress: Progress, code: int, msg: str) -> N
     record = CallRecord(
         at_ms=clock.wall_ms(),
         verb=verb,
-        node=call.node if call else front.facts.node,
+        node=_node(front, progress),
         pod_ref=_pod_ref(front, progress),
         pools=call.pools if isinstance(call, (AddCall, CheckCall, StatusCall)) else (),
         container_id=call.container_id if isinstance(call, (AddCall, DelCall, CheckCall)) else None,
@@ -137,6 +136,14 @@ def _note(front: Front, verb: str, progress: Progress, code: int, msg: str) -> N
     if code:
         fields = {"verb": verb, "code": code, "node": record.node, "request_id": record.request_id}
         _log.info("CNI call refused: %s", msg, extra=fields)
+
+
+def _node(front: Front, progress: Progress) -> str:
+    """Whose call it is: as it says where it cannot be read, else of whoever answers."""
+    if progress.call is not None:
+        return progress.call.node
+    facts = front.facts
+    return named_node(progress.headers, node=facts.node, cluster=facts.cluster) or facts.node
 
 
 def _pod_ref(front: Front, progress: Progress) -> str | None:

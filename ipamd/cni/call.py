@@ -145,6 +145,14 @@ def parse(verb: str, headers: Mapping[str, str], body: bytes, *, node: str, clus
         raise
 
 
+def named_node(headers: Mapping[str, str], *, node: str, cluster: str | None) -> str | None:
+    """The whole name of the node that a call is of, whatever else is wrong with it; None: that cannot be read."""
+    try:
+        return read_caller(headers, node, cluster).node
+    except CniError:
+        return None
+
+
 def named_pod(headers: Mapping[str, str], *, node: str, cluster: str | None) -> str | None:
     """The pod that a call is about, whatever else is wrong with it; None: it says none, or nothing that can be read."""
     try:

@@ -83,6 +83,17 @@ async def test_a_spooled_del_that_nobody_will_take_is_an_event_and_others_are_no
     assert "DEL of container '-x'" in event["detail"]
 
 
+async def test_a_call_that_cannot_be_read_is_of_the_node_that_made_it(stack: Stack) -> None:
+    """The server that answers it is another one, and nobody would look there for the reason."""
+    sent = {"Ipamd-Node": "w1", "Ipamd-Cluster": "k8s", "Ipamd-Agent": "agent", "Ipamd-Spooled": "true"}
+    refused = await stack.cni("del", b"{", tcp=True, **sent, **{"X-Request-Id": "r-1"})
+    assert refused.json["msg"].endswith("(node k8s:w1, request r-1)")
+    assert (await stack.ask("GET", "/v1/calls")).json["items"][0]["node"] == "k8s:w1"
+    assert [event["node"] for event in await events(stack, "del_refused")] == ["k8s:w1"]
+    unnamed = await stack.cni("del", b"{", tcp=True, **{"Ipamd-Node": "w 1", "X-Request-Id": "r-2"})
+    assert unnamed.json["msg"].endswith("(node node-1, request r-2)")
+
+
 async def test_nobody_without_a_token_makes_such_events(stack: Stack) -> None:
     await stack.pool()
     headers = {"CNI-ContainerID": "-x", "Ipamd-Spooled": "true", "Ipamd-Agent": "agent"}

@@ -123,6 +123,8 @@ async def test_a_list_older_than_a_pod_says_nothing_of_it(stack: Stack) -> None:
         ({"index": 10**9}, "invalid_request"),
         ({"index": -1}, "invalid_request"),
         ({"boot_id": 7}, "invalid_request"),
+        ({"boot_id": ""}, "invalid_request"),
+        ({"boot_id": "b 1"}, "invalid_request"),
         ({"more": 1}, "invalid_request"),
         ({"attachments": [line("c1", alive=True, addresses=["10.0.0.x"])]}, "invalid_request"),
         ({"attachments": [{"container_id": "c1"}]}, "invalid_request"),

@@ -15,7 +15,7 @@ from ipamd.api.gate import Gate
 from ipamd.api.intake import deadline_after_s, read_body
 from ipamd.api.redaction import redacted_error, redacted_sentence, sees_all
 from ipamd.api.resolving import overrides_of
-from ipamd.cni.call import AddCall, AnyCall, CheckCall, DelCall, GcCall, StatusCall, parse
+from ipamd.cni.call import AddCall, AnyCall, CheckCall, DelCall, GcCall, StatusCall, named_node, parse
 from ipamd.cni.errors import NOT_AVAILABLE, CniError
 from ipamd.cni.result import check_room, render_result
 from ipamd.core.commands import Add, Del
@@ -223,7 +223,7 @@ async def deliver(services: Services, spooled: SpooledCall, deadline_s: float) -
 async def _tell(services: Services, error: CniError | ApiError, headers: Mapping[str, str], request: Request) -> None:
     """Make an event of a spooled DEL that will never be carried out. Raises Unavailable: then it is asked again."""
     facts = services.facts
-    node = headers.get("Ipamd-Node", facts.node)
+    node = named_node(headers, node=facts.node, cluster=facts.cluster) or headers.get("Ipamd-Node", facts.node)
     container = headers.get("CNI-ContainerID", "")
     detail = f"DEL of container {container[:128]!r} after the cluster was away: {error}"
     await services.allocation.note_refused(node[:128], detail[:1000], request)

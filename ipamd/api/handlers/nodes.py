@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from ipamd.api.exchange import Exchange, Later, Reply, checked, listed
@@ -21,7 +22,7 @@ from ipamd.api.schema.nodes import (
     show_detail,
     show_list,
 )
-from ipamd.core.names import check_node
+from ipamd.core.names import check_name, check_node
 from ipamd.service.request import At
 
 
@@ -77,6 +78,8 @@ async def report(exchange: Exchange[InventoryBody, Any]) -> Reply:
     """Take in what was found on a node."""
     name = checked(check_node, exchange.path["node"])
     exchange.caller.own(name)
+    if exchange.body.boot_id is not None:
+        checked(partial(check_name, what="boot_id"), exchange.body.boot_id)
     inventory = read_inventory(name, exchange.body)
     done = await exchange.services.nodes.report(inventory, exchange.body.cluster_id, exchange.request)
     return Reply(done.index, ReportedShown(conflicts=tuple(show_conflict(one) for one in done.value)))
