@@ -14,6 +14,7 @@ from ipamd.core.codec import CodecError
 from ipamd.core.entries import Item
 from ipamd.core.outcomes import Code, Done, Refused
 from ipamd.core.ports import Answer, Unavailable
+from tests.support.eventually import until
 
 
 def item(number: int, size: int = 10) -> Item:
@@ -25,13 +26,14 @@ class Leader:
 
     def __init__(self) -> None:
         self.batches: list[list[int]] = []
+        self.timeouts_s: list[float] = []
         self.let = asyncio.Event()
         self.cancelled = 0
 
     async def send(self, items: Sequence[Item], timeout_s: float) -> Sequence[Result]:
         numbers = [int.from_bytes(one.op, "big") for one in items]
         self.batches.append(numbers)
-        assert 0 < timeout_s <= 60
+        self.timeouts_s.append(timeout_s)
         try:
             await self.let.wait()
         except asyncio.CancelledError:
@@ -44,11 +46,12 @@ async def test_what_comes_while_requests_are_under_way_shares_the_next() -> None
     leader = Leader()
     forwarder = Forwarder(leader.send)
     asked = [asyncio.create_task(forwarder.propose(item(number), 60)) for number in range(20)]
-    await asyncio.sleep(0.01)
+    await until(lambda: len(leader.batches) == UNDER_WAY)
     assert leader.batches == [[number] for number in range(UNDER_WAY)]
     leader.let.set()
     answers = await asyncio.gather(*asked, return_exceptions=True)
     assert leader.batches[UNDER_WAY:] == [list(range(UNDER_WAY, 20))]
+    assert all(0 < timeout_s <= 60 for timeout_s in leader.timeouts_s)
     for number, answer in enumerate(answers):
         if number == 13:
             assert isinstance(answer, Unavailable)
@@ -61,7 +64,7 @@ async def test_a_batch_is_bounded_in_bytes() -> None:
     leader = Leader()
     forwarder = Forwarder(leader.send)
     asked = [asyncio.create_task(forwarder.propose(item(n, BATCH_BYTES // 3), 60)) for n in range(UNDER_WAY + 5)]
-    await asyncio.sleep(0.01)
+    await until(lambda: len(leader.batches) == UNDER_WAY)
     leader.let.set()
     await asyncio.gather(*asked)
     assert [len(batch) for batch in leader.batches[UNDER_WAY:]] == [2, 2, 1]
@@ -70,12 +73,23 @@ async def test_a_batch_is_bounded_in_bytes() -> None:
 async def test_who_never_was_sent_is_surely_not_done_and_who_was_is_unknown() -> None:
     leader = Leader()
     forwarder = Forwarder(leader.send)
-    sent = [asyncio.create_task(forwarder.propose(item(number), 0.2)) for number in range(UNDER_WAY)]
-    await asyncio.sleep(0.01)
-    late = asyncio.create_task(forwarder.propose(item(99), 0.1))
-    ends = await asyncio.gather(*sent, late, return_exceptions=True)
-    assert [end.outcome for end in ends if isinstance(end, Unavailable)] == ["unknown"] * UNDER_WAY + ["none"]
+    sent = [asyncio.create_task(forwarder.propose(item(number), 60)) for number in range(UNDER_WAY)]
+    await until(lambda: len(leader.batches) == UNDER_WAY)
+    with pytest.raises(Unavailable) as late:
+        await forwarder.propose(item(99), 0.1)
+    assert late.value.outcome == "none"
+    leader.let.set()
+    await asyncio.gather(*sent)
+    assert await forwarder.propose(item(5), 60) == Answer(5, Done())
     assert all(99 not in batch for batch in leader.batches)
+
+    silent = Leader()
+    forwarder = Forwarder(silent.send)
+    ends = await asyncio.gather(
+        *(forwarder.propose(item(number), 0.2) for number in range(UNDER_WAY)), return_exceptions=True
+    )
+    assert silent.batches == [[number] for number in range(UNDER_WAY)]
+    assert [end.outcome for end in ends if isinstance(end, Unavailable)] == ["unknown"] * UNDER_WAY
 
 
 async def test_of_too_many_that_wait_the_next_is_surely_not_done(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,7 +97,7 @@ async def test_of_too_many_that_wait_the_next_is_surely_not_done(monkeypatch: py
     leader = Leader()
     forwarder = Forwarder(leader.send)
     asked = [asyncio.create_task(forwarder.propose(item(number), 60)) for number in range(UNDER_WAY + 6)]
-    await asyncio.sleep(0.01)
+    await until(lambda: len(leader.batches) == UNDER_WAY)
     leader.let.set()
     *answers, last = await asyncio.gather(*asked, return_exceptions=True)
     assert all(isinstance(one, Answer) for one in answers)
@@ -95,14 +109,13 @@ async def test_requests_that_nobody_waits_for_make_room() -> None:
     leader = Leader()
     forwarder = Forwarder(leader.send)
     hanging = [asyncio.create_task(forwarder.propose(item(number), 60)) for number in range(UNDER_WAY)]
-    await asyncio.sleep(0.01)
+    await until(lambda: len(leader.batches) == UNDER_WAY)
     for task in hanging:
         task.cancel()
     await asyncio.gather(*hanging, return_exceptions=True)
-    await asyncio.sleep(0.01)
-    assert leader.cancelled == UNDER_WAY
+    await until(lambda: leader.cancelled == UNDER_WAY)
     leader.let.set()
-    assert await forwarder.propose(item(5), 1) == Answer(5, Done())
+    assert await forwarder.propose(item(5), 60) == Answer(5, Done())
 
 
 async def test_a_failed_request_is_the_end_of_all_in_it() -> None:
@@ -118,7 +131,7 @@ async def test_closing_ends_what_is_under_way() -> None:
     leader = Leader()
     forwarder = Forwarder(leader.send)
     asked = asyncio.create_task(forwarder.propose(item(1), 60))
-    await asyncio.sleep(0.01)
+    await until(lambda: leader.batches)
     await forwarder.close()
     with pytest.raises(Unavailable) as caught:
         await asked

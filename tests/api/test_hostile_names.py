@@ -109,7 +109,7 @@ async def raw_add(stack: Stack, name: str, container: str = "c1") -> bytes:
         body,
     ]
     writer.write(b"\r\n".join(head))
-    answer = await asyncio.wait_for(reader.read(), 5)
+    answer = await asyncio.wait_for(reader.read(), 60)
     writer.close()
     return answer
 
@@ -144,7 +144,7 @@ async def test_what_ipamctl_prints_has_a_line_for_each(stack: Stack, form: str) 
         "reservation",
         "list",
     ]
-    done = await asyncio.to_thread(subprocess.run, command, capture_output=True, check=True, timeout=30)
+    done = await asyncio.to_thread(subprocess.run, command, capture_output=True, check=True, timeout=120)
     text = done.stdout.decode()
     assert all(line.isprintable() for line in text.split("\n"))
     if form == "table":

@@ -18,7 +18,7 @@ async def test_callers_take_turns_whoever_asks_more_often() -> None:
 
     async def take(caller: str) -> None:
         nonlocal under_way, most
-        async with lane.turn(caller, 5):
+        async with lane.turn(caller, 60):
             under_way += 1
             most = max(most, under_way)
             await asyncio.sleep(0.001)
@@ -28,12 +28,12 @@ async def test_callers_take_turns_whoever_asks_more_often() -> None:
     await asyncio.gather(*(take(caller) for caller in "aaaaaabbc"))
     assert most == 1
     assert "".join(order) == "aabcabaaa"
-    await asyncio.wait_for(take("d"), 1)
+    await asyncio.wait_for(take("d"), 60)
 
 
 async def test_who_waits_too_long_or_goes_takes_no_turn() -> None:
     lane = Lane()
-    async with lane.turn("a", 5):
+    async with lane.turn("a", 60):
         with pytest.raises(Unavailable):
             async with lane.turn("b", 0.01):
                 pass
@@ -43,21 +43,21 @@ async def test_who_waits_too_long_or_goes_takes_no_turn() -> None:
     waiting[1].cancel()  # its turn has just come
     assert await asyncio.gather(*waiting, return_exceptions=True)
     assert waiting[2].result() == "done"
-    assert await asyncio.wait_for(_take(lane), 1) == "done"
+    assert await asyncio.wait_for(_take(lane), 60) == "done"
 
 
 async def test_a_turn_that_comes_in_the_moment_in_which_patience_ends_is_taken() -> None:
     lane = Lane()
-    async with lane.turn("a", 5):
+    async with lane.turn("a", 60):
         waiting = asyncio.create_task(_take(lane, 0.01))
         await asyncio.sleep(0)
         time.sleep(0.05)  # noqa: ASYNC251 - its time is over, and the loop has not come to that
         await asyncio.sleep(0)
     assert await asyncio.gather(waiting, return_exceptions=True)
-    assert await asyncio.wait_for(_take(lane), 1) == "done"
+    assert await asyncio.wait_for(_take(lane), 60) == "done"
 
 
-async def _take(lane: Lane, patience_s: float = 5) -> str:
+async def _take(lane: Lane, patience_s: float = 60) -> str:
     async with lane.turn("c", patience_s):
         return "done"
 

@@ -56,7 +56,7 @@ async def test_how_long_a_token_lasts(shared: Stack, body: dict[str, object], da
 async def test_a_list_tells_the_last_use_and_no_secret(stack: Stack) -> None:
     secret = await secret_of(stack, "reader")
     await stack.ask_tcp("GET", "/v1/pools", token=secret)
-    for _ in range(100):
+    for _ in range(1200):
         listed = await stack.ask("GET", "/v1/tokens")
         used = {one["name"]: one["used"] for one in listed.json["items"]}
         if used["reader"] is not None:
