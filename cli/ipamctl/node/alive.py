@@ -1,7 +1,7 @@
 """Owns reading who lives on a node, from what a runtime or a cluster lists: containers by id, pods by name.
 
-Known are the outputs of `crictl pods -o json`, `kubectl get pods -o json` and `nerdctl ps --no-trunc --format json` (or
-podman's), and plain text with a container id or NAMESPACE/NAME a line.
+Known are the outputs of `crictl pods -o json`, `crictl ps -o json`, `kubectl get pods -o json` and
+`nerdctl ps --no-trunc --format json` (or podman's), and plain text with a container id or NAMESPACE/NAME a line.
 """
 
 from __future__ import annotations
@@ -25,11 +25,15 @@ class Alive:
     pods: frozenset[str]
 
     def has(self, attachment: Mapping[str, Any]) -> bool:
-        """Whether an attachment of the node is one of them. nerdctl puts its namespace before the id (`default-ID`)."""
-        container = attachment.get("container_id") or ""
+        """Whether an attachment of the node is one of them.
+
+        nerdctl puts its namespace before the id (`default-ID`), and ipamd its cluster's name before the pod
+        (`CLUSTER:NAMESPACE/NAME`), which no list of that cluster knows.
+        """
+        container, pod = attachment.get("container_id") or "", attachment.get("pod_ref") or ""
         own = {container, container.rpartition("-")[2]}
         is_listed = any(id_.startswith(one) for id_ in own for one in self.containers if id_)
-        return is_listed or attachment.get("pod_ref") in self.pods
+        return is_listed or not self.pods.isdisjoint({pod, pod.rpartition(":")[2]})
 
 
 def read_alive(text: str) -> Alive:
@@ -64,7 +68,7 @@ def _container(item: Any) -> str | None:
         return None if "/" in item else item
     if not isinstance(item, dict):
         raise ValueError("it holds something that is neither an object nor a line")  # noqa: TRY004 - a bad list
-    id_ = item.get("id") or item.get("ID") or item.get("Id") or item.get("podSandboxId")
+    id_ = item.get("podSandboxId") or item.get("id") or item.get("ID") or item.get("Id")  # a pod's is its sandbox's
     if not isinstance(id_, str):
         return None
     state = item.get("state") or item.get("State") or item.get("Status") or ""
@@ -78,5 +82,6 @@ def _pod(item: Any) -> str | None:
     meta = item.get("metadata")
     if not isinstance(meta, dict) or item.get("id"):
         return None
-    phase = (item.get("status") or {}).get("phase")
+    status = item.get("status")
+    phase = status.get("phase") if isinstance(status, dict) else None
     return f"{meta.get('namespace', 'default')}/{meta.get('name')}" if phase in ("Running", "Pending") else None
