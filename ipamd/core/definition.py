@@ -96,7 +96,7 @@ def define(text: PoolText) -> PoolDefinition:
         check_name(text.space, "space")
     except InvalidName as error:
         raise DefinitionError(str(error)) from None
-    sets = read_sets(text.ranges)
+    sets = _without_gateways(read_sets(text.ranges))
     definition = PoolDefinition(text.name, sets, text.space, read_routes(text.routes, sets), read_dns(text.dns))
     return replace(
         definition,
@@ -236,6 +236,17 @@ def refuse_overlaps(ranges: Iterable[Range]) -> None:
         if left.family == right.family and right.first <= left.last:
             first, last = Address(right.family, right.first), Address(right.family, min(left.last, right.last))
             raise DefinitionError(f"ranges overlap in {first}-{last}: {left.subnet} and {right.subnet}")
+
+
+def _without_gateways(sets: tuple[RangeSet, ...]) -> tuple[RangeSet, ...]:
+    """A gateway is no pod's: another range of the pool in which it lies has it among its excludes."""
+    gateways = {Address(one.family, one.gateway): None for inner in sets for one in inner if one.gateway is not None}
+    return tuple(tuple(_without(one, gateways) for one in inner) for inner in sets)
+
+
+def _without(one: Range, addresses: Iterable[Address]) -> Range:
+    given = tuple(Span(address.value, address.value) for address in addresses if one.gives(address))
+    return replace(one, excludes=one.excludes + given) if given else one
 
 
 def _bound(text: str | None, subnet: Network, where: str) -> int | None:

@@ -55,6 +55,20 @@ async def test_what_is_answered_can_be_sent_back(stack: Stack) -> None:
     assert (put.status, put.json["stranded"]) == (200, [])
 
 
+async def test_no_pod_gets_the_gateway_of_another_range_of_the_pool(stack: Stack) -> None:
+    parts = [
+        {"subnet": "10.0.0.0/29", "range_end": "10.0.0.1", "gateway": "10.0.0.2"},
+        {"subnet": "10.0.0.0/29", "range_start": "10.0.0.2", "range_end": "10.0.0.3"},
+    ]
+    made = await stack.ask("POST", "/v1/pools", {"name": "p", "ranges": [parts]})
+    assert made.json["ranges"][0][1]["exclude"] == ["10.0.0.2"]
+    assert (await stack.ask("POST", "/v1/pools", {"name": "p", "ranges": [parts]})).status == 200
+    given = [await stack.ask("POST", "/v1/reservations", {"pool": "p", "pod_ref": f"t/{one}"}) for one in range(3)]
+    assert [one.status for one in given] == [201, 201, 409]
+    assert [one.json["attachments"][0]["addresses"] for one in given[:2]] == [["10.0.0.1/29"], ["10.0.0.3/29"]]
+    assert (await stack.ask("GET", "/v1/addresses/10.0.0.2")).json["state"] == "gateway"
+
+
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(
     ("change", "words"),

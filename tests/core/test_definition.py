@@ -89,6 +89,29 @@ def test_the_gateway_is_not_handed_out() -> None:
     assert one.usable == (Span((10 << 24) + 2, (10 << 24) + 2),)
 
 
+@pytest.mark.parametrize("alternatives", [True, False])
+def test_the_gateway_of_one_range_is_not_handed_out_of_another(*, alternatives: bool) -> None:
+    written = (
+        RangeText("10.0.0.0/28", None, "10.0.0.2", gateway="10.0.0.4"),
+        RangeText("10.0.0.0/28", "10.0.0.3", "10.0.0.5", ("10.0.0.5",)),
+    )
+    made = define(PoolText("p", (written,) if alternatives else tuple((one,) for one in written)))
+    first, second = (one for inner in made.sets for one in inner)
+    base = 10 << 24
+    assert (first.excludes, first.gateway) == ((), base + 4)
+    assert second.excludes == (Span(base + 5, base + 5), Span(base + 4, base + 4))
+    assert second.usable == (Span(base + 3, base + 3),)
+
+
+def test_a_gateway_that_no_other_range_would_give_is_no_exclude() -> None:
+    made = pool(
+        RangeText("10.0.0.0/28", None, "10.0.0.2", gateway="10.0.0.4"),
+        RangeText("10.0.0.0/28", "10.0.0.3", exclude=("10.0.0.4/31",), gateway="10.0.0.4"),
+        RangeText("10.0.1.0/28", gateway="10.0.1.1"),
+    )
+    assert [one.excludes for one in made.sets[0]] == [(), (Span((10 << 24) + 4, (10 << 24) + 5),), ()]
+
+
 @pytest.mark.parametrize(
     "ranges",
     [
