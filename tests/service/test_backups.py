@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import resource
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,6 +23,7 @@ from ipamd.storage.database import FILE_NAME
 from ipamd.storage.snapshots import inspect_snapshot
 from tests.core.world import ORIGIN, definition
 from tests.storage.driver import Driver
+from tests.support.eventually import until
 from tests.support.scripted import ScriptedLog, TurnedClock
 
 CLUSTER = "c" * 32
@@ -92,12 +93,21 @@ async def test_it_goes_on_by_itself_and_a_restart_does_not_begin_anew(
 ) -> None:
     site = Site(tmp_path, every_s=0.05, keep=3)
     site.change("a")
+    keep, begun, ended = site.files.keep, 0, 0
+
+    def counted(*given: Any) -> Any:
+        nonlocal begun, ended
+        begun += 1
+        try:
+            return keep(*given)
+        finally:
+            ended += 1
+
+    monkeypatch.setattr(site.files, "keep", counted)
     site.made.start()
-    for _ in range(1000):
-        await asyncio.sleep(0.01)
-        if site.made.figures is not None and site.made.figures.size_bytes:
-            break
+    await until(lambda: ended > 1)
     await site.made.stop()
+    await until(lambda: ended == begun)  # its thread goes on to the end of the one that was under way
     assert len(site.names) == 2
     figures = site.made.figures
     assert figures is not None

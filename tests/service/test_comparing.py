@@ -4,8 +4,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 import pytest
@@ -17,12 +16,16 @@ from ipamd.core.outcomes import Done
 from ipamd.core.ports import Answer, LogStatus, Unavailable
 from ipamd.service.comparing import Comparing
 from ipamd.service.inside import Inside, StateFile
-from ipamd.service.ports import Glimpse, NoPeers
+from ipamd.service.ports import Clock, Glimpse, NoPeers
 from ipamd.service.proposer import Proposer
 from ipamd.service.routing import RoutedLog
 from ipamd.system import SystemClock, random_bytes
+from tests.support.eventually import until
+from tests.support.scripted import TurnedClock
 
 EVERY_S = 0.1
+LOOKS = 12
+"""It is looked four times in that time what is to be done."""
 
 
 class World(NoPeers):
@@ -33,6 +36,7 @@ class World(NoPeers):
         self.digests: dict[str, dict[int, str]] = {"n1": {}, "n2": {}, "n3": {}}
         self.proposed: list[Item] = []
         self.ended: list[str] = []
+        self.looks = self.asked = 0
         self.members = tuple(Member(name, name, "h:1", "http://h:1") for name in self.digests)
         self.inside = Inside("n1", "n1", self, lambda: "c", lambda: self.members, state_file, self.own, self.hand_over)
         self.routed = RoutedLog(self, self, name="n1", members=lambda: self.members, clock=SystemClock())
@@ -41,6 +45,7 @@ class World(NoPeers):
         return self.digests["n1"]
 
     def status(self) -> LogStatus:
+        self.asked += 1
         return LogStatus("n1" if self.leads else "n2", self.leads, 1, 9, 9, 0, None)
 
     async def propose(self, *asked: object) -> Answer:
@@ -48,6 +53,7 @@ class World(NoPeers):
         return Answer(10, Done())
 
     async def look(self, member: Member, timeout_s: float) -> Glimpse:
+        self.looks += 1
         if member.name not in self.digests:
             raise Unavailable("it is away", "none")
         return Glimpse(member.name, member.member_id, "c", "n1", 1, 9, 9, None, self.digests[member.name])
@@ -68,8 +74,8 @@ async def state_file() -> AsyncIterator[StateFile]:
 
 
 @asynccontextmanager
-async def comparing(world: World) -> AsyncIterator[None]:
-    clock = SystemClock()
+async def comparing(world: World, clock: Clock | None = None) -> AsyncIterator[None]:
+    clock = clock or SystemClock()
     made = Comparing(
         world.routed,
         Proposer(world, clock, random_bytes),
@@ -86,10 +92,10 @@ async def comparing(world: World) -> AsyncIterator[None]:
         await made.stop()
 
 
-async def until(what: Callable[[], object]) -> None:
-    async with asyncio.timeout(5):
-        while not what():  # noqa: ASYNC110 - the one who changes it knows nothing of us
-            await asyncio.sleep(0.01)
+async def passes(world: World, times: int) -> None:
+    """Wait until it was looked so often what is to be done."""
+    goal = world.asked + times
+    await until(lambda: world.asked >= goal)
 
 
 async def test_the_leader_has_digests_taken_again_and_again() -> None:
@@ -99,12 +105,12 @@ async def test_the_leader_has_digests_taken_again_and_again() -> None:
     assert all(isinstance(decode_command(item.command), TakeDigest) for item in world.proposed)
     follower = World(leads=False)
     async with comparing(follower):
-        await asyncio.sleep(3 * EVERY_S)
+        await passes(follower, LOOKS)
     assert follower.proposed == []
     alone = World()
     alone.members = alone.members[:1]
     async with comparing(alone):
-        await asyncio.sleep(3 * EVERY_S)
+        await passes(alone, LOOKS)
     assert alone.proposed == []
 
 
@@ -124,7 +130,9 @@ async def test_equal_states_change_nothing() -> None:
     async with comparing(world):
         for index in (7, 8):
             world.digests = {name: {index: "a"} for name in ("n1", "n2", "n3")}
-            await asyncio.sleep(2 * EVERY_S)
+            before = world.looks
+            await until(lambda seen=before: world.looks >= seen + 2)  # type: ignore[misc]
+            await passes(world, 2)
     assert (world.ended, world.routed.halted) == ([], None)
 
 
@@ -156,7 +164,7 @@ async def test_a_member_that_lags_is_waited_for() -> None:
     world = World()
     async with comparing(world):
         world.digests = {"n1": {7: "a"}, "n2": {7: "a"}, "n3": {6: "x"}}
-        await asyncio.sleep(2 * EVERY_S)
+        await until(lambda: world.looks >= 4)
         assert not world.ended
         world.digests["n2"][7] = "b"
         world.digests["n3"] = {6: "x", 7: "b"}
@@ -164,11 +172,15 @@ async def test_a_member_that_lags_is_waited_for() -> None:
 
 
 async def test_a_state_that_takes_long_to_read_is_read_more_seldom() -> None:
-    world = World()
-    async with comparing(world):
-        await until(lambda: len(world.proposed) >= 1)
-        await asyncio.sleep(EVERY_S / 2)
+    world, clock = World(), TurnedClock()
+    async with comparing(world, clock):
+        clock.now_s += EVERY_S
+        await until(lambda: len(world.proposed) == 1)
+        clock.now_s += EVERY_S / 2
         world.digests["n1"][10] = "d"
-        await asyncio.sleep(5 * EVERY_S)
+        await until(lambda: world.looks)
+        clock.now_s += 9 * EVERY_S  # twenty times as long as it took are ten
+        await passes(world, 3)
         assert len(world.proposed) == 1
+        clock.now_s += EVERY_S
         await until(lambda: len(world.proposed) == 2)

@@ -33,7 +33,7 @@ class CountingReader(Reader):
 
 
 def request(clock: TurnedClock) -> Request:
-    return Request("me", "r1", clock.now_s + 5)
+    return Request("me", "r1", clock.now_s + 60)
 
 
 def sentence(stack: Stack, name: str, position: int = 0) -> str | None:

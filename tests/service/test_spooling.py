@@ -17,6 +17,8 @@ from ipamd.service import spooling
 from ipamd.service.spooling import Faulty, Spooling, Undeliverable
 from ipamd.spool import DirectorySpool
 from ipamd.system import SystemClock
+from tests.support.eventually import PATIENCE_S, until
+from tests.support.stopwatch import Stopwatch
 
 AWAY = Unavailable("there is no leader at the moment", "none")
 NOW = CallStart("boot-1", 77)
@@ -78,15 +80,11 @@ async def make(tmp_path: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 
 
 def soon() -> float:
-    return time.monotonic() + 10
+    return time.monotonic() + 60
 
 
 async def delivered(one: Spooling) -> None:
-    for _ in range(1000):
-        if not one.length:
-            return
-        await asyncio.sleep(0.005)
-    raise AssertionError(f"{one.length} calls wait still")
+    await until(lambda: not one.length)
 
 
 async def test_what_the_cluster_takes_is_not_put_aside(make: Make) -> None:
@@ -115,12 +113,12 @@ async def test_an_attempt_without_end_is_cut_off(make: Make) -> None:
     one = await make()
 
     async def hang(_deadline_s: float) -> int:
-        await asyncio.sleep(60)
+        await asyncio.sleep(600)
         return 1
 
-    began = time.monotonic()
+    watch = Stopwatch()
     assert await one.take(call(), hang, soon()) is None
-    assert time.monotonic() - began < 1
+    assert watch.spent_s() < 1
 
 
 @pytest.mark.parametrize("code", ["unauthorized", "forbidden", "too_many_requests", "internal"])
@@ -136,6 +134,7 @@ async def test_refusals_of_the_moment_are_put_aside(make: Make, code: str) -> No
 async def test_a_server_that_is_the_whole_cluster_has_more_time(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever asks after its DEL finds it done, however busy the machine was."""
     monkeypatch.setattr(spooling, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(spooling, "ALONE_PATIENCE_S", 60.0)
     one = await make()
     one._is_alone = lambda: True
 
@@ -148,7 +147,7 @@ async def test_a_server_that_is_the_whole_cluster_has_more_time(make: Make, monk
     one._is_alone = lambda: False
 
     async def slower(_deadline_s: float) -> int:
-        await asyncio.sleep(0.3)
+        await asyncio.sleep(600)
         return 7
 
     assert await one.take(call(), slower, soon()) is None
@@ -169,7 +168,7 @@ async def test_without_a_spool_the_attempt_has_all_the_time(make: Make) -> None:
     one = await make(is_on=False)
 
     async def attempt(deadline_s: float) -> int:
-        assert deadline_s - time.monotonic() > 5
+        assert deadline_s - time.monotonic() > 30
         raise AWAY
 
     with pytest.raises(Unavailable):
@@ -225,6 +224,7 @@ async def test_who_cannot_wait_is_told_for_what(make: Make, cluster: Cluster) ->
     one = await make()
     one.start()
     await one.take(call(), cluster.fail, soon())
+    await until(lambda: cluster.tries > 1)  # of the first try it is known why it was in vain
     with pytest.raises(Unavailable, match="a DEL waits to be delivered before this: there is no leader"):
         await one.clear(time.monotonic() + 0.2)
 
@@ -315,7 +315,7 @@ async def test_where_many_wait_some_are_under_way_at_once_and_all_arrive(make: M
         under_way.add(name)
         most[name in in_groups] = max(most[name in in_groups], len(under_way))
         if name in in_groups:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(PATIENCE_S):
                 await group.wait()
         else:
             await asyncio.sleep(0)

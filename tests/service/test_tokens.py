@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
 
 from ipamd import system
@@ -16,12 +15,13 @@ from ipamd.service.proposer import Proposer
 from ipamd.service.request import Request
 from ipamd.service.tokens import Tokens, digest_of, new_secret
 from ipamd.service.tokenuse import TokenUse
+from tests.support.eventually import until
 from tests.support.scripted import ScriptedLog, TurnedClock, counting_bytes
 from tests.support.stack import SECRET, Stack, running
 
 
 def request(services: Services) -> Request:
-    return Request("me", "r", services.clock.monotonic_s() + 5)
+    return Request("me", "r", services.clock.monotonic_s() + 60)
 
 
 def elsewhere(stack: Stack, clock: TurnedClock) -> Tokens:
@@ -30,14 +30,6 @@ def elsewhere(stack: Stack, clock: TurnedClock) -> Tokens:
     proposer = Proposer(services.log, services.clock, system.random_bytes)
     use = TokenUse(services.log, proposer, services.reader, clock)
     return Tokens(proposer, services.reader, services.log, clock, random=system.random_bytes, use=use)
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    for _ in range(100):
-        if holds():
-            return
-        await asyncio.sleep(0.05)
-    raise AssertionError("it did not come about within five seconds")
 
 
 def stored(services: Services, token_id: str) -> Token:
