@@ -36,6 +36,7 @@ BOOT_ID = b"/proc/sys/kernel/random/boot_id"
 MARK = b"application/cni+json"
 MAX_STDIN_BYTES = 1 << 20
 MAX_ANSWER_BYTES = 1 << 20
+MAX_HEADER_BYTES = 16000  # the server takes 16 KiB
 VISIBLE = bytes(range(0x21, 0x7F)).replace(b"%", b"")
 GONE = 8 | 16 | 32  # POLLERR, POLLHUP, POLLNVAL
 
@@ -215,7 +216,7 @@ def fixed_headers(settings: "dict[bytes, bytes]") -> bytes:
     lines = [b"Host: ipamd", b"Connection: close", b"Content-Type: application/json"]
     for variable, header in VARIABLES:
         if variable in posix.environ:
-            lines.append(header + b": " + encoded(posix.environ[variable]))
+            lines.append(header + b": " + fitting(posix.environ[variable]))
     if b"node" in settings:
         lines.append(b"Ipamd-Node: " + encoded(settings[b"node"]))
     if b"cluster" in settings:
@@ -225,6 +226,12 @@ def fixed_headers(settings: "dict[bytes, bytes]") -> bytes:
     lines.append(b"Ipamd-Boot-Id: " + encoded(read_file(BOOT_ID, "boot id").strip()))
     lines.append(b"Ipamd-Started: %d\r\n" % STARTED_NS)
     return b"\r\n".join(lines)
+
+
+def fitting(value: bytes) -> bytes:
+    """A variable for a header. One that is too long is cut, with an end that the server refuses where it needs it."""
+    whole = encoded(value)
+    return whole if len(whole) <= MAX_HEADER_BYTES else encoded(value[: MAX_HEADER_BYTES // 3] + b";=too-long")
 
 
 def encoded(value: bytes) -> bytes:

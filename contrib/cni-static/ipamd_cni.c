@@ -95,10 +95,10 @@ static void read_settings(void) {
     if (*(getenv("IPAMD_CNI_ADDRESS") ?: "")) setting[ADDRESS] = getenv("IPAMD_CNI_ADDRESS");
 }
 static void put(FILE *out, const char *name, const char *value) { /* a header, which no byte of its value can end */
-    if (!value) return;
-    fputs(name, out);
-    for (; *value; value++) fprintf(out, *value > ' ' && *value < 127 && *value != '%' ? "%c" : "%%%02X", *value & 255);
-    fputs("\r\n", out);
+    int bytes = value ? fprintf(out, "%s", name) : 0;
+    for (; value && *value && bytes < 16000; value++) /* the server takes 16 KiB, and refuses what ends as below */
+        bytes += fprintf(out, *value > ' ' && *value < 127 && *value != '%' ? "%c" : "%%%02X", *value & 255);
+    if (value) fputs(*value ? ";=too-long\r\n" : "\r\n", out);
 }
 static void put_head(FILE *out, const char *verb) {
     fprintf(out, "POST /cni/v1/%s HTTP/1.1\r\nHost: ipamd\r\nConnection: close\r\n", verb);

@@ -7,8 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from ipamd.cni.call import AddCall, parse
+from ipamd.cni.call import AddCall, DelCall, parse
+from ipamd.cni.errors import CniError
 from tests.support.plugin import CONF, RESULT, Peer, Runtime, answer
+
+FIELD_BYTES = 16_384
+"""What the server takes of a header with its name."""
 
 
 @pytest.mark.parametrize("command", ["ADD", "DEL", "CHECK", "GC", "STATUS"])
@@ -55,6 +59,38 @@ def test_no_variable_can_end_a_header_and_the_server_reads_it_as_it_was(peer: Pe
     call = parse("add", request.headers, request.body, node="n1", cluster=None)
     assert isinstance(call, AddCall)
     assert call.pod_ref == "t/ä b%2F"
+
+
+@pytest.mark.parametrize("character", ["y", "ä"])
+@pytest.mark.parametrize("variable", ["CNI_CONTAINERID", "CNI_NETNS", "CNI_IFNAME", "CNI_ARGS"])
+def test_a_variable_that_is_too_long_is_named_by_the_server(
+    peer: Peer, runtime: Runtime, variable: str, character: str
+) -> None:
+    too_long = {variable: "K=" + character * 20_000, "CNI_PATH": "/x" * 20_000}
+    with runtime.start("ADD", env={"IPAMD_CNI_ADDRESS": peer.address, **too_long}) as process:
+        process.communicate(CONF, timeout=20)
+    request = peer.requests[0]
+    assert max(len(f"{name}{value}") for name, value in request.headers.items()) < FIELD_BYTES
+    with pytest.raises(CniError, match=variable) as refused:
+        parse("add", request.headers, request.body, node="n1", cluster=None)
+    assert refused.value.code == 4
+
+
+def test_a_variable_that_is_too_long_and_that_a_del_can_do_without_does_not_hinder_it(
+    peer: Peer, runtime: Runtime
+) -> None:
+    too_long = "K=y;" * 10_000
+    done = runtime.run("DEL", IPAMD_CNI_ADDRESS=peer.address, CNI_ARGS=too_long, CNI_NETNS=too_long, CNI_PATH=too_long)
+    assert done.status == 0
+    request = peer.requests[0]
+    assert max(map(len, request.headers.values())) < FIELD_BYTES
+    assert isinstance(parse("del", request.headers, request.body, node="n1", cluster=None), DelCall)
+
+
+def test_a_long_variable_that_fits_is_whole(peer: Peer, runtime: Runtime) -> None:
+    args = "IPAMD_POD_REF=t/a;X=" + "y" * 15_900
+    runtime.run("ADD", IPAMD_CNI_ADDRESS=peer.address, CNI_ARGS=args)
+    assert peer.requests[0].headers["CNI-Args"] == args
 
 
 @pytest.mark.parametrize("status", [400, 403, 409, 503])
