@@ -51,20 +51,21 @@ def _pairs(raw: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for part in raw.split("&") if raw else ():
         name, _, value = part.partition("=")
-        name, value = _text(name), _text(value)
+        name = _text(name, "the name of a query parameter")
+        value = _text(value, f"query parameter {name[:64]}")
         if name in found:
             raise ApiError("invalid_request", f"query parameter {name[:64]} is given twice")
         found[name] = value
     return found
 
 
-def _text(raw: str) -> str:
+def _text(raw: str, where: str) -> str:
     try:
         text = unquote_to_bytes(raw.replace("+", " ")).decode()
     except UnicodeDecodeError:
-        raise ApiError("invalid_request", f"query parameter {raw[:64]} is not UTF-8") from None
+        raise ApiError("invalid_request", f"{where} is not UTF-8: {raw[:64]}") from None
     if "\0" in text:
-        raise ApiError("invalid_request", "a query parameter has a NUL character")
+        raise ApiError("invalid_request", f"{where} has a NUL character")
     return text
 
 

@@ -103,7 +103,7 @@ def define(text: PoolText) -> PoolDefinition:
         strategy=_strategy(text.strategy),
         cooldown_s=None if text.cooldown_s is None else check_seconds(text.cooldown_s, "cooldown_s"),
         cooldown_min_s=_cooldown_min_s(text),
-        hold_s=text.hold_s if text.hold_s == FOREVER else check_seconds(text.hold_s, "hold_s"),
+        hold_s=check_seconds_or_forever(text.hold_s, "hold_s"),
         reclaim=None if text.reclaim is None else check_reclaim(text.reclaim),
         allow_overlap=text.allow_overlap,
         labels=_labels(dict(text.labels)),
@@ -204,6 +204,13 @@ def check_seconds(value: int, where: str) -> int:
     """A duration in seconds. Raises DefinitionError."""
     if not 0 <= value <= MAX_SECONDS:
         raise DefinitionError(f"{where} {value} must be between 0 and {MAX_SECONDS}")
+    return value
+
+
+def check_seconds_or_forever(value: int, where: str) -> int:
+    """A duration in seconds, or FOREVER. Raises DefinitionError."""
+    if value != FOREVER and not 0 <= value <= MAX_SECONDS:
+        raise DefinitionError(f"{where} {value} must be between 0 and {MAX_SECONDS}, or {FOREVER}: for ever")
     return value
 
 

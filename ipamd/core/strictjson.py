@@ -77,24 +77,36 @@ def _constant(text: str) -> NoReturn:
     raise BadJson(f"has {text}, which is not JSON")
 
 
-def _check(value: Any, left: int) -> None:
+def _check(value: Any, left: int, field: str = "") -> None:
+    """`field`: the key under which the value stands, as far as one is near."""
     if isinstance(value, str):
-        _check_text(value)
-    elif isinstance(value, dict | list):
-        if left == 0:
-            raise _too_deep()
-        for item in value.values() if isinstance(value, dict) else value:
-            _check(item, left - 1)
-        if isinstance(value, dict):
-            for key in value:
-                _check_text(key)
+        _check_text(value, field)
+    elif isinstance(value, list):
+        _check_depth(left)
+        for item in value:
+            _check(item, left - 1, field)
+    elif isinstance(value, dict):
+        _check_depth(left)
+        for key, item in value.items():
+            _check_text(key, None)
+            _check(item, left - 1, key)
 
 
-def _check_text(text: str) -> None:
+def _check_depth(left: int) -> None:
+    if left == 0:
+        raise _too_deep()
+
+
+def _check_text(text: str, field: str | None) -> None:
+    """`field`: the key under which it stands, if any; None: it is a key."""
     if "\0" in text:
-        raise BadJson(f"has a NUL character in {text[:_QUOTED]!r}")
+        raise BadJson(f"has a NUL character in {_place(field)}: {text[:_QUOTED]!r}")
     if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
-        raise BadJson(f"has half a surrogate pair in {text[:_QUOTED]!r}")
+        raise BadJson(f"has half a surrogate pair in {_place(field)}: {text[:_QUOTED]!r}")
+
+
+def _place(field: str | None) -> str:
+    return "a key" if field is None else repr(field[:_QUOTED]) if field else "a string"
 
 
 def _too_deep() -> BadJson:

@@ -41,9 +41,11 @@ JSON = st.recursive(
         (b'{"a":Infinity}', "Infinity"),
         (b'{"a":' + b"9" * 5000 + b"}", "2^128"),
         (str(2**128 + 1).encode(), "2^128"),
-        (b'{"a":"x\\u0000y"}', "NUL"),
-        (b'{"x\\u0000y":1}', "NUL"),
-        (b'{"a":"\\ud800"}', "surrogate"),
+        (b'{"a":"x\\u0000y"}', "a NUL character in 'a': 'x"),
+        (b'{"b":{"a":[1,["x\\u0000y"]]}}', "a NUL character in 'a': 'x"),
+        (b'{"x\\u0000y":1}', "a NUL character in a key: 'x"),
+        (b'"x\\u0000y"', "a NUL character in a string: 'x"),
+        (b'{"a":"\\ud800"}', "a surrogate pair in 'a': '"),
         (b"[" * 17 + b"]" * 17, "16 levels"),
         (b"[" * 100_000, "16 levels"),
         (b'{"a":' * 50_000, "16 levels"),
@@ -110,6 +112,21 @@ def test_an_error_names_the_place() -> None:
 )
 def test_flags_of_a_query(raw: str, force: bool) -> None:
     assert read_query(raw, PoolQuery).force is force
+
+
+@pytest.mark.parametrize(
+    ("raw", "sentence"),
+    [
+        ("limit=%00", "query parameter limit has a NUL character"),
+        ("limit=5&cursor=%ff", "query parameter cursor is not UTF-8: %ff"),
+        ("%ff=5", "the name of a query parameter is not UTF-8: %ff"),
+        ("limit=5&limit=5", "query parameter limit is given twice"),
+    ],
+)
+def test_a_query_that_cannot_be_read_is_refused_by_the_name_of_its_parameter(raw: str, sentence: str) -> None:
+    with pytest.raises(ApiError) as refused:
+        read_query(raw, ListQuery)
+    assert refused.value.detail == sentence
 
 
 NAMES = st.text(st.characters(exclude_characters="\0"))

@@ -191,6 +191,11 @@ def test_the_least_cooldown_is_not_longer_than_the_cooldown() -> None:
     assert pool(RangeText("10.0.0.0/24"), cooldown_s=5, cooldown_min_s=5).cooldown_min_s == 5
 
 
+def test_the_refusal_of_a_duration_says_that_it_may_be_for_ever() -> None:
+    with pytest.raises(DefinitionError, match="hold_s -2 must be between 0 and 316224000, or -1: for ever"):
+        pool(RangeText("10.0.0.0/24"), hold_s=-2)
+
+
 def test_for_ever_and_after_are_values() -> None:
     made = pool(RangeText("10.0.0.0/24"), hold_s=-1, reclaim="after:0300")
     assert (made.hold_s, made.reclaim) == (-1, "after:300")

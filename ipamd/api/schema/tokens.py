@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from ipamd.api.schema.common import Given, Shown, maybe_when, when
-from ipamd.core.definition import DefinitionError, check_seconds
+from ipamd.core.definition import DefinitionError, check_seconds_or_forever
 from ipamd.core.model import FOREVER, Role, Token
 from ipamd.core.names import InvalidName, check_name, check_node
 from ipamd.core.tokens import TTL_S
@@ -32,8 +32,8 @@ class TokenBody(Given):
             check_name(self.name, "name")
             if self.node is not None:
                 check_node(self.node)
-            if self.ttl_s not in (None, FOREVER):
-                check_seconds(self.ttl_s, "ttl_s")
+            if self.ttl_s is not None:
+                check_seconds_or_forever(self.ttl_s, "ttl_s")
         except (InvalidName, DefinitionError) as error:
             raise ApiError("invalid_request", str(error)) from None
         if self.role == "node" and self.node is None:
