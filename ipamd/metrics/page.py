@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ipamd.core.figures import COUNTS, SECONDS
-from ipamd.metrics.state import FRESH_S, MOST_POOLS, SPARED
+from ipamd.metrics.state import FIRST_S, FRESH_S, MOST_POOLS, SPARED
 from ipamd.metrics.table import TABLE, Metric, Section
 
 
@@ -28,7 +28,8 @@ _NOTES = {
     Section.POOLS: f"""Read from the member's own state, without a leader too: `ipamd_raft_applied_index` says how new
 it is. All members expose them; take `max by (pool, family)`, or scrape one. A reading is kept for
 {FRESH_S:g} s, or {SPARED} times as long as it took, so that no scrape slows down anybody else;
-`ipamd_state_read_timestamp_seconds` says of when it is. The first {MOST_POOLS:,} pools by name are counted,
+`ipamd_state_read_timestamp_seconds` says of when it is. A first scrape waits {FIRST_S:g} s for the first
+reading; where that takes longer, all of this section is absent until it is there. The first {MOST_POOLS:,} pools by name are counted,
 `ipamd_pools` counts all. Values are floats: counts beyond 2^53 are rounded; `ipamctl pool usage` has them
 exactly.
 """,

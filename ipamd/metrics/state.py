@@ -34,6 +34,9 @@ _PATIENCE_S: Final = 30.0
 _WAIT_S: Final = 3.0
 """So long a scrape waits for a new reading; then it gets the last one."""
 
+FIRST_S: Final = 8.0
+"""So long it waits where there is no last one: Prometheus gives a scrape 10 s unless told otherwise."""
+
 _STATES: Final = ("bound", "held", "cooling", "quarantined", "withheld", "elsewhere", "free")
 _NODE_STATES: Final = ("alive", "lost", "clash", "unknown")
 
@@ -66,11 +69,11 @@ class StateMetrics:
         """Of the last reading."""
 
     async def text(self) -> bytes:
-        """The last reading; a new one if the last is old and the new one is there soon."""
+        """The last reading; a new one if the last is old and the new one is there soon. Empty: there is none yet."""
         if self._reading is None and self._clock.monotonic_s() >= self._fresh_until_s:
             self._reading = asyncio.create_task(self._read(), name="metrics")
         if self._reading is not None:
-            await asyncio.wait({self._reading}, timeout=_WAIT_S)
+            await asyncio.wait({self._reading}, timeout=_WAIT_S if self._text else FIRST_S)
         return self._text
 
     async def stop(self) -> None:

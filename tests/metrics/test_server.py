@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
+import threading
 import time
 from dataclasses import replace
 
@@ -165,6 +166,44 @@ async def test_a_reading_is_kept_the_longer_the_longer_it_took(stack, monkeypatc
     clock.now_s += 0.01 + 1e-6
     await metrics.text()
     assert len(readings) == 2
+
+
+async def test_a_first_scrape_waits_longer_and_later_ones_get_the_last_reading(stack, monkeypatch):
+    monkeypatch.setattr(state, "_WAIT_S", 0.05)
+    monkeypatch.setattr(state, "FIRST_S", 60.0)
+    monkeypatch.setattr(state, "FRESH_S", 0.0)
+    monkeypatch.setattr(state, "SPARED", 0)
+    overview, go_on = state._overview, threading.Event()
+
+    def held_up(snapshot):
+        go_on.wait(60)
+        return overview(snapshot)
+
+    monkeypatch.setattr(state, "_overview", held_up)
+    metrics = StateMetrics(stack.services.reader, stack.services.clock)
+    asyncio.get_running_loop().call_later(0.5, go_on.set)
+    first = await metrics.text()
+    assert Scrape(first).value("ipamd_pools") == 0
+    go_on.clear()
+    assert await metrics.text() == first, "the next reading is not there yet"
+    go_on.set()
+    await metrics.stop()
+
+
+async def test_a_first_reading_that_takes_too_long_is_there_for_a_later_scrape(stack, monkeypatch):
+    monkeypatch.setattr(state, "FIRST_S", 0.05)
+    overview, go_on = state._overview, threading.Event()
+
+    def held_up(snapshot):
+        go_on.wait(60)
+        return overview(snapshot)
+
+    monkeypatch.setattr(state, "_overview", held_up)
+    metrics = StateMetrics(stack.services.reader, stack.services.clock)
+    assert await metrics.text() == b""
+    go_on.set()
+    monkeypatch.setattr(state, "FIRST_S", 60.0)
+    assert Scrape(await metrics.text()).value("ipamd_pools") == 0
 
 
 async def test_what_cannot_be_read_leaves_the_last_reading_and_everything_else(stack, monkeypatch, caplog):
