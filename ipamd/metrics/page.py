@@ -29,9 +29,9 @@ _NOTES = {
 it is. All members expose them; take `max by (pool, family)`, or scrape one. A reading is kept for
 {FRESH_S:g} s, or {SPARED} times as long as it took, so that no scrape slows down anybody else;
 `ipamd_state_read_timestamp_seconds` says of when it is. A first scrape waits {FIRST_S:g} s for the first
-reading; where that takes longer, all of this section is absent until it is there. The first {MOST_POOLS:,} pools by name are counted,
-`ipamd_pools` counts all. Values are floats: counts beyond 2^53 are rounded; `ipamctl pool usage` has them
-exactly.
+reading; where that takes longer, all of this section is absent until it is there. The first {MOST_POOLS:,} pools
+by name are counted, `ipamd_pools` counts all. Values are floats: counts beyond 2^53 are rounded; `ipamctl pool
+usage` has them exactly.
 """,
     Section.CALLS: "Of a server and of an agent. The codes are those of [CNI errors](errors.md#cni-error-codes).\n",
     Section.LOG: "Of a server; where it says so, on the leader alone.\n",
