@@ -5,6 +5,8 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
+from ipamctl.exits import say
+
 
 @click.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
@@ -14,4 +16,4 @@ def completion(context: click.Context, shell: str) -> None:
     kind = get_completion_class(shell)
     if kind is None:
         raise click.UsageError(f"there is no completion for {shell}")
-    click.echo(kind(context.find_root().command, {}, "ipamctl", "_IPAMCTL_COMPLETE").source())
+    say(kind(context.find_root().command, {}, "ipamctl", "_IPAMCTL_COMPLETE").source())

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from ipamctl.client import route
+from ipamctl.exits import say
 from ipamctl.following import Follower
 from ipamctl.render import as_yaml, cell, columns
 from ipamctl.session import Session, Verb
@@ -52,7 +53,7 @@ def _follow(session: Session, follower: Follower, limit: int | None) -> None:
     """Print events until the limit or an interrupt."""
     try:
         for number, event in enumerate(follower.events(), 1):
-            click.echo(_line(event, session.output))
+            say(_line(event, session.output))
             if number == limit:
                 return
     except KeyboardInterrupt:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Mapping
 from enum import IntEnum
 from typing import IO, Any
 
 import click
 
-from ipamctl.text import printable
+from ipamctl.text import printable, reason
 
 
 class Exit(IntEnum):
@@ -54,6 +55,16 @@ class Unavailable(Failure):
     def __init__(self, sentence: str, *, heard: bool) -> None:
         super().__init__(sentence)
         self.heard = heard
+
+
+def say(text: str) -> None:
+    """Print a result. Raises Failure where it cannot be written: a full disk behind a redirection."""
+    try:
+        click.echo(text)
+    except OSError as error:
+        if error.errno == errno.EPIPE:  # the reader has seen enough: click ends the run without a word
+            raise
+        raise Failure(f"the result cannot be written: {reason(error)}") from None
 
 
 def note(sentence: str) -> None:

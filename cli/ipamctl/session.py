@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from ipamctl.client import Client
+from ipamctl.exits import say
 from ipamctl.render import as_json, as_yaml
 
 FORMATS = ("table", "json", "yaml")
@@ -29,7 +30,7 @@ class Session:
             text = as_yaml(value)
         else:
             text = table(value)
-        click.echo(text)
+        say(text)
 
 
 class Verb(click.Command):

@@ -210,3 +210,28 @@ def test_it_runs_as_a_program(server):
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
     assert (done.returncode, done.stderr) == (0, "")
     assert f"self: {server.name}\n" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "command", [("-o", "json", "cluster", "status"), ("events", "--follow"), ("completion", "bash")]
+)
+def test_a_result_that_cannot_be_written_is_one_sentence(server, told, command):
+    told("pool", "create", "full", "--subnet", "10.9.9.0/30", "--space", "full")  # for there to be an event
+    program = str(Path(sys.executable).parent / "ipamctl")
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [program, "--server", f"unix:{server.socket}", *command], stdout=full, stderr=subprocess.PIPE, text=True,
+            check=False, timeout=60,
+        )  # fmt: skip
+    assert (done.returncode, done.stderr) == (1, "ipamctl: the result cannot be written: no space left on device\n")
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(server):
+    program = str(Path(sys.executable).parent / "ipamctl")
+    with subprocess.Popen(
+        [program, "--server", f"unix:{server.socket}", "-o", "json", "cluster", "status"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        process.stdout.close()
+        assert process.stderr.read() == ""
+        process.wait(60)
