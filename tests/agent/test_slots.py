@@ -20,7 +20,7 @@ async def test_no_more_than_so_many_are_under_way_and_all_get_their_turn() -> No
 
     async def call(number: int) -> None:
         nonlocal under_way, most
-        async with slots.one(time.monotonic() + 10):
+        async with slots.one(time.monotonic() + 600):
             under_way += 1
             most = max(most, under_way)
             order.append(number)
@@ -34,13 +34,13 @@ async def test_no_more_than_so_many_are_under_way_and_all_get_their_turn() -> No
 
 async def test_who_waited_too_long_is_told_and_leaves_no_trace() -> None:
     slots = Slots(SystemClock(), most=1)
-    async with slots.one(time.monotonic() + 10):
+    async with slots.one(time.monotonic() + 600):
         began = time.monotonic()
         with pytest.raises(Unavailable, match="1 calls of this node are under way already"):
             async with slots.one(time.monotonic() + 0.05):
                 pass
-        assert time.monotonic() - began < 5
-    async with slots.one(time.monotonic() + 1):
+        assert time.monotonic() - began < 300, "the others go on"
+    async with slots.one(time.monotonic() + 600):
         pass
 
 

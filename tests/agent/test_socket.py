@@ -4,125 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import pytest
 
-from ipamd import system
-from ipamd.agenting import attending
+from ipamd import agenting
+from ipamd.agent import freshness
 from ipamd.datadir import DataDirError
+from ipamd.service.reporting import Reporting
 from ipamd.service.sandboxes import Sandboxes
-from ipamd.settings import AgentConfig
+from tests.agent.attended import NETNS, Node, attended, bound_on, config_for, token_for, until_empty, until_shown
 from tests.support.dialects import section
-from tests.support.stack import Got, Stack, ask, conf, running
+from tests.support.eventually import PATIENCE_S, until
+from tests.support.stack import Stack, conf
+from tests.support.stopwatch import Stopwatch
 
-NETNS = "/proc/self/ns/net"
 INODE = Path(NETNS).stat().st_ino
-
-
-@dataclass
-class Node:
-    """An agent, and a client on its socket."""
-
-    config: AgentConfig
-    session: aiohttp.ClientSession
-
-    async def ask(self, method: str, path: str, body: Any = None, **more: Any) -> Got:
-        return await ask(self.session, "http://node", method, path, body, **more)
-
-    async def cni(self, verb: str, config: Any = None, **env: str | None) -> Got:
-        headers = {
-            "CNI-ContainerID": "c1",
-            "CNI-IfName": "eth0",
-            "CNI-Netns": NETNS,
-            "CNI-Args": "K8S_POD_NAMESPACE=t;K8S_POD_NAME=a",
-            "Ipamd-Boot-Id": system.boot_id(),
-            "Ipamd-Started": "1000",
-            **{name.replace("_", "-"): value for name, value in env.items()},
-        }
-        sent = {name: value for name, value in headers.items() if value is not None}
-        body = config if isinstance(config, bytes) else json.dumps(config or conf()).encode()
-        return await self.ask("POST", f"/cni/v1/{verb}", body, headers=sent)
-
-    @property
-    def spooled(self) -> list[str]:
-        return sorted(path.name for path in self.config.spool_dir.glob("*.del"))
-
-    @property
-    def refused(self) -> list[str]:
-        return sorted(path.name for path in (self.config.spool_dir / "refused").glob("*.del"))
-
-
-@asynccontextmanager
-async def attended(config: AgentConfig) -> AsyncIterator[Node]:
-    connector = aiohttp.UnixConnector(str(config.socket), limit=0)
-    async with attending(config), aiohttp.ClientSession(connector=connector) as session:
-        yield Node(config, session)
-
-
-async def token_for(stack: Stack, node: str) -> str:
-    made = await stack.ask("POST", "/v1/tokens", {"name": "of-" + node.replace(":", "-"), "role": "node", "node": node})
-    return str(made.json["secret"])
-
-
-async def config_for(stack: Stack, directory: Path, node: str = "w1", **changes: Any) -> AgentConfig:
-    secret = await token_for(stack, node)
-    return config_in(directory, secret, stack.port, node, **changes)
-
-
-def config_in(directory: Path, secret: str, port: int, node: str, **changes: Any) -> AgentConfig:
-    directory.mkdir(exist_ok=True)
-    (directory / "token").write_text(secret)
-    made = AgentConfig(
-        config=None,
-        server=(f"http://127.0.0.1:{port}",),
-        token_file=directory / "token",
-        enrol_file=None,
-        tls_ca=None,
-        socket=directory / "cni.sock",
-        spool_dir=directory / "spool",
-        node_name=node,
-        cluster=None,
-        del_policy="spool",
-        cni_cache_dir=(),
-        heartbeat_every_s=10,
-        report_every_s=30,
-        log_format="json",
-        log_level="info",
-    )
-    return replace(made, **changes)
-
-
-@pytest.fixture
-async def stack(tmp_path: Path) -> AsyncIterator[Stack]:
-    (tmp_path / "server").mkdir()
-    async with running(tmp_path / "server") as started:
-        await started.pool()
-        yield started
-
-
-@pytest.fixture
-async def node(stack: Stack, tmp_path: Path) -> AsyncIterator[Node]:
-    async with attended(await config_for(stack, tmp_path / "w1")) as started:
-        yield started
-
-
-async def bound_on(stack: Stack, name: str = "w1") -> list[Any]:
-    found = await stack.ask("GET", f"/v1/nodes/{name}")
-    return list(found.json["attachments"]) if found.status == 200 else []
-
-
-async def until_empty(node: Node) -> None:
-    for _ in range(1000):
-        if not node.spooled:
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError(f"{len(node.spooled)} DELs wait still")
 
 
 async def test_calls_are_answered_by_the_cluster(stack: Stack, node: Node) -> None:
@@ -134,6 +33,7 @@ async def test_calls_are_answered_by_the_cluster(stack: Stack, node: Node) -> No
     held = await bound_on(stack)
     assert [(one["container_id"], one["netns_inode"]) for one in held] == [("c1", INODE)]
     assert (await node.cni("del", Ipamd_Started="2000")).status == 200
+    await until_empty(node)
     assert await bound_on(stack) == []
 
 
@@ -167,6 +67,7 @@ async def test_every_dialect_is_answered(node: Node, stack: Stack, tmp_path: Pat
     added = await node.cni("add", whereabouts, CNI_IfName="net1")
     assert added.json["ips"] == [{"address": "203.0.113.2/29"}]
     assert (await node.cni("del", whereabouts, CNI_IfName="net1", Ipamd_Started="2000")).status == 200
+    await until_empty(node)
     assert {one["pool"] for one in await bound_on(stack)} == {"198.51.100.0-29"}
 
 
@@ -188,7 +89,10 @@ async def test_two_calls_are_two_calls(node: Node, stack: Stack) -> None:
     assert [one["generation"] for one in await bound_on(stack)] == [2]
 
 
-async def test_status_is_given_again_for_a_few_seconds(node: Node, stack: Stack) -> None:
+async def test_status_is_given_again_for_a_few_seconds(
+    node: Node, stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(freshness, "FRESH_S", PATIENCE_S)  # on a busy machine a few seconds are over soon
     before = stack.services.calls._noted
     assert (await node.cni("status")).status == 200
     assert (await node.cni("status")).status == 200
@@ -260,22 +164,14 @@ async def test_an_address_that_was_given_up_while_its_container_lives_is_told_on
     stack: Stack, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     config = await config_for(stack, tmp_path / "w1", heartbeat_every_s=1, report_every_s=1)
-
-    async def until(is_so: Callable[[dict[str, Any]], bool]) -> None:
-        for _ in range(150):
-            if is_so((await stack.ask("GET", "/v1/nodes/w1")).json):
-                return
-            await asyncio.sleep(0.1)
-        raise AssertionError("it did not come to that")
-
     async with attended(config) as node:
         assert (await node.cni("add")).status == 200
-        await until(lambda shown: shown["attachments"][0]["alive"] is True)
+        await until_shown(stack, lambda shown: shown["attachments"][0]["alive"] is True)
         assert (await stack.ask("POST", "/v1/nodes/w1/release")).json["released"] == 1
-        await until(lambda shown: shown["conflicts"] == 1)
+        await until_shown(stack, lambda shown: shown["conflicts"] == 1)
         assert "conflict: a container here still uses 192.0.2.1, which was given to nobody yet" in caplog.text
         assert (await node.cni("add", Ipamd_Started="2000")).status == 200
-        await until(lambda shown: shown["conflicts"] == 0)
+        await until_shown(stack, lambda shown: shown["conflicts"] == 0)
 
 
 async def test_a_dels_own_mistakes_are_never_put_aside(stack: Stack, tmp_path: Path) -> None:
@@ -293,9 +189,9 @@ async def test_a_del_that_no_server_takes_is_put_aside_and_delivered(stack: Stac
         await node.cni("add")
     (config.spool_dir / "agent.json").write_text('{"node_name": "w1"}')
     async with attended(replace(config, server=("http://127.0.0.1:9",))) as node:
-        began = asyncio.get_running_loop().time()
+        watch = Stopwatch()
         assert (await node.cni("del", Ipamd_Started="2000")).status == 200
-        assert asyncio.get_running_loop().time() - began < 1
+        assert watch.spent_s() < 1
         assert len(node.spooled) == 1
         listed = (await node.ask("GET", "/v1/calls")).json
         assert (listed["spooled"], listed["items"][0]["spooled"], listed["items"][0]["code"]) == (1, True, 0)
@@ -311,7 +207,7 @@ async def test_a_del_that_no_server_takes_is_put_aside_and_delivered(stack: Stac
     async with attended(config) as node:
         added = await node.cni("add", CNI_ContainerID="c2", Ipamd_Started="3000")
         assert added.json["ips"][0]["address"] == "192.0.2.1/24"
-        assert node.spooled == []
+        await until_empty(node)
         assert [one["container_id"] for one in await bound_on(stack)] == ["c2"]
 
 
@@ -324,14 +220,25 @@ async def test_with_the_other_policy_a_del_waits_itself(stack: Stack, tmp_path: 
 
 
 @pytest.mark.parametrize("policy", ["spool", "error"])
-async def test_what_a_del_let_go_is_no_conflict(stack: Stack, tmp_path: Path, policy: str) -> None:
+async def test_what_a_del_let_go_is_no_conflict(
+    stack: Stack, tmp_path: Path, policy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report, reports = Reporting.report, 0
+
+    async def counted(reporting: Reporting) -> None:
+        nonlocal reports
+        await report(reporting)
+        reports += 1
+
+    monkeypatch.setattr(Reporting, "report", counted)
     config = await config_for(stack, tmp_path / "w1", heartbeat_every_s=1, report_every_s=1, del_policy=policy)
     async with attended(config) as node:
         assert (await node.cni("add")).status == 200
-        for _ in range(30):  # until a report has told that it lives
-            await asyncio.sleep(0 if any(one["alive"] for one in await bound_on(stack)) else 0.2)
+        await until_shown(stack, lambda shown: any(one["alive"] for one in shown["attachments"]))
         assert (await node.cni("del", Ipamd_Started="2000")).status == 200
-        await asyncio.sleep(1.5)  # a report, while the namespace is there still
+        await until_empty(node)
+        before = reports
+        await until(lambda: reports >= before + 2)  # one may have begun before the DEL; the namespace is there still
         assert (await stack.ask("GET", "/v1/nodes/w1")).json["conflicts"] == 0
 
 
@@ -362,7 +269,8 @@ async def test_a_del_refused_for_good_is_put_away_with_an_event(stack: Stack, tm
     assert [(one["node"], "bound to node w1" in one["detail"]) for one in refused] == [("w2", True)]
 
 
-async def test_an_agent_keeps_its_nodes_name(stack: Stack, tmp_path: Path) -> None:
+async def test_an_agent_keeps_its_nodes_name(stack: Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agenting, "RENAME_S", PATIENCE_S)
     config = await config_for(stack, tmp_path / "w1")
     async with attended(config) as node:
         await node.cni("add")
@@ -374,6 +282,7 @@ async def test_an_agent_keeps_its_nodes_name(stack: Stack, tmp_path: Path) -> No
     (tmp_path / "w1" / "token").write_text(await token_for(stack, "w9"))
     async with attended(renamed) as node:
         assert (await node.cni("del", Ipamd_Started="2000")).status == 200
+        await until_empty(node)
     assert await bound_on(stack, "w9") == []
     async with attended(renamed):
         pass
@@ -391,9 +300,7 @@ async def test_the_members_are_learned_and_kept(stack: Stack, tmp_path: Path) ->
     config = await config_for(stack, tmp_path / "w1")
     async with attended(config) as node:
         await node.cni("add")
-        for _ in range(200):
-            kept = json.loads((node.config.spool_dir / "agent.json").read_text())
-            if kept["servers"]:
-                break
-            await asyncio.sleep(0.01)
+        file = node.config.spool_dir / "agent.json"
+        await until(lambda: json.loads(file.read_text())["servers"])
+    kept = json.loads(file.read_text())
     assert kept == {"node_name": "w1", "cluster_id": "cluster-1", "servers": ["http://127.0.0.1:7480"]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from tests.agent.test_socket import attended, config_for
+from tests.agent.attended import attended, config_for
 from tests.support.stack import running
 
 
