@@ -65,7 +65,7 @@ class Runtime:
         }
         plugin = next(folder / conf["type"] for folder in self.path if (folder / conf["type"]).exists())
         ended = subprocess.run(
-            [plugin], env=environment, input=json.dumps(conf).encode(), capture_output=True, check=False, timeout=30
+            [plugin], env=environment, input=json.dumps(conf).encode(), capture_output=True, check=False, timeout=60
         )
         return Answer(ended.returncode, json.loads(ended.stdout) if ended.stdout.strip() else {})
 

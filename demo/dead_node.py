@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 WORKER = "worker"
 LOST_S = 3
 STAYS, GOES, LATER = "default/web-0", ("default/web-1", "default/web-2"), "default/web-3"
-PATIENCE_S = 30.0
+PATIENCE_S = 120.0
 
 
 class DeadNode:

@@ -11,20 +11,20 @@ import time
 from pathlib import Path
 
 BIN = Path(sys.executable).parent
-READY_S = 20.0
+READY_S = 60.0
 
 
 class UnixConnection(http.client.HTTPConnection):
     """HTTP over a unix socket."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__("ipamd", timeout=5)
+        super().__init__("ipamd", timeout=30)
         self._path = path
 
     def connect(self) -> None:
         """Connect to the socket."""
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(5)
+        self.sock.settimeout(30)
         self.sock.connect(str(self._path))
 
 

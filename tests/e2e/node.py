@@ -21,7 +21,7 @@ POOL = "e2e"
 SUBNET = "10.168.0.0/24"
 URL = "http://127.0.0.1:7480"
 NODE = "worker-1"
-READY_S = 30.0
+READY_S = 120.0
 
 
 class Node:

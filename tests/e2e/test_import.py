@@ -116,14 +116,14 @@ class Calls:
 def ctl(server: Server, *args: object) -> Any:
     done = subprocess.run(
         [BIN / "ipamctl", "--server", f"unix:{server.socket}", "-o", "json", *map(str, args)],
-        capture_output=True, text=True, check=False, timeout=120,
+        capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
 @pytest.mark.needs_plugins
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(1500)
 def test_what_host_local_gave_goes_on_under_ipamd(
     server: Server, calls: Calls, tmp_path: Path, say: Callable[[str], None]
 ) -> None:

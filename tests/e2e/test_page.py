@@ -33,13 +33,13 @@ class Browser:
             *("--virtual-time-budget=4000", "--dump-dom"),
         ]
         command = ["chromium", *flags, f"{self._base}/ui/#/{view}"]
-        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout
 
 
 def make(server: Server, path: str, body: object) -> None:
     headers = {"Content-Type": "application/json"}
     asked = urllib.request.Request(server.url + path, json.dumps(body).encode(), headers)
-    with urllib.request.urlopen(asked, timeout=10) as answer:
+    with urllib.request.urlopen(asked, timeout=60) as answer:
         assert answer.status in (200, 201)
 
 

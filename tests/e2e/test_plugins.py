@@ -56,7 +56,7 @@ def ask(server: Server, method: str, path: str, body: object = None) -> Any:
     headers = {"Authorization": f"Bearer {server.token}", "Content-Type": "application/json"}
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(f"{server.url}{path}", data, headers, method=method)
-    with urllib.request.urlopen(request, timeout=10) as answer:
+    with urllib.request.urlopen(request, timeout=60) as answer:
         return json.loads(answer.read())
 
 
@@ -97,7 +97,7 @@ class Net:
 
 
 def reaches(sandbox: Sandbox, address: str) -> bool:
-    return inside(sandbox.netns, "ping", "-c", "1", "-W", "5", address).returncode == 0
+    return inside(sandbox.netns, "ping", "-c", "1", "-W", "30", address).returncode == 0
 
 
 def address_on(sandbox: Sandbox) -> list[str]:

@@ -48,7 +48,7 @@ class AgentNode(Node):
                 *("--token-file", self.disk / "token", "--socket", socket, "--spool-dir", self.spool(number)),
                 log=log,
             )
-        wait_until(socket.exists, 20, f"agent {number} does not listen")
+        wait_until(socket.exists, 60, f"agent {number} does not listen")
         return started
 
     def spool(self, number: int) -> Path:
@@ -85,7 +85,7 @@ def test_a_del_that_was_spooled_and_comes_late_frees_nothing_that_lives(tmp_path
         address = node.podman.address("steady")
         node.end_server()
         node.podman.podman("stop", "--time", "0", "steady")
-        wait_until(lambda: len(node.spooled(1)) == 1, 20, "podman, which ends networks afterwards, has sent no DEL")
+        wait_until(lambda: len(node.spooled(1)) == 1, 60, "podman, which ends networks afterwards, has sent no DEL")
         first.send(signal.SIGKILL)
         first.wait()
         node.serve()
@@ -93,7 +93,7 @@ def test_a_del_that_was_spooled_and_comes_late_frees_nothing_that_lives(tmp_path
         node.podman.podman("start", "steady")
         assert node.podman.address("steady") == address
         node.agent(1, tmp_path / "late.sock")
-        wait_until(lambda: node.spooled(1) == [], 20, "the late DEL was not delivered")
+        wait_until(lambda: node.spooled(1) == [], 60, "the late DEL was not delivered")
         assert list((node.spool(1) / "refused").iterdir()) == []
         assert node.holders() == {container: address}
         node.podman.podman("rm", "--force", "--time", "0", "steady")

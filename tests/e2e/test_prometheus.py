@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import socket
 import subprocess
 import time
 import urllib.error
@@ -18,16 +17,12 @@ import pytest
 import yaml
 
 from tests.support.cluster import Cluster
+from tests.support.server import free_port
 
 CONTRIB = Path(__file__).resolve().parents[2] / "contrib" / "prometheus"
-UP_S = 60.0
+UP_S = 180.0
 
 pytestmark = pytest.mark.needs_promtool
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
 
 
 def configured(directory: Path, cluster: Cluster, port: int) -> Path:
@@ -56,7 +51,7 @@ class Prometheus:
 
     def ask(self, path: str, **query: str) -> Any:
         url = f"http://127.0.0.1:{self.port}/api/v1/{path}?{urllib.parse.urlencode(query)}"
-        with urllib.request.urlopen(url, timeout=5) as answer:
+        with urllib.request.urlopen(url, timeout=30) as answer:
             return json.load(answer)["data"]
 
     def value(self, query: str) -> float:
