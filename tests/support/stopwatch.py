@@ -12,6 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
+LOOKS = 20
+
 
 class Process(Protocol):
     """A server or an agent."""
@@ -25,17 +27,27 @@ class Stopwatch:
     """Runs from when it is made. What the test and these processes queued for a processor is taken off."""
 
     def __init__(self, *processes: Process) -> None:
-        self._queued_s = {pid: _queued_s(pid) for pid in (os.getpid(), *(one.pid for one in processes))}
-        self._began_s = time.monotonic()
+        self._pids = (os.getpid(), *(one.pid for one in processes))
+        self._began_s, self._queued_s = self._look()
 
     def spent_s(self) -> float:
         """The time so far, but for the queueing. Of who has ended meanwhile nothing is known, and nothing taken off."""
-        elapsed_s = time.monotonic() - self._began_s
-        return elapsed_s - sum(max(0.0, _queued_s(pid) - before) for pid, before in self._queued_s.items())
+        now_s, queued_s = self._look()
+        pairs = zip(queued_s, self._queued_s, strict=True)
+        return now_s - self._began_s - sum(max(0.0, now - before) for now, before in pairs)
+
+    def _look(self) -> tuple[float, list[float]]:
+        """The time, and how long each has queued by then: looked at again where the test itself queued meanwhile."""
+        for _ in range(LOOKS):
+            before_s, now_s = _queued_s(self._pids[0]), time.monotonic()
+            queued_s = [_queued_s(pid) for pid in self._pids]
+            if queued_s[0] == before_s:
+                break
+        return now_s, queued_s
 
 
 def _queued_s(pid: int) -> float:
-    """How long the threads of a process have queued so far: the second field of schedstat in proc(5)."""
+    """How long the threads of a process have queued so far: the second number of schedstat, in nanoseconds."""
     total_ns = 0
     for task in Path(f"/proc/{pid}/task").glob("*/schedstat"):
         with suppress(OSError):  # a thread ended while it was looked at, or all of them
