@@ -11,7 +11,7 @@ import time
 import pytest
 
 from ipamd.cni.versions import SUPPORTED
-from tests.support.plugin import CONF, PLUGIN, RESULT, Peer, Runtime, answer
+from tests.support.plugin import CONF, PATIENCE_S, PLUGIN, RESULT, Peer, Runtime, answer
 
 
 @pytest.mark.parametrize("stdin", [b"", CONF, b"{bad"])
@@ -52,14 +52,14 @@ def test_stdin_that_has_nothing_yet_is_waited_for(runtime: Runtime, peer: Peer) 
         time.sleep(0.2)
         os.write(writing, CONF)
         os.close(writing)
-        stdout, _ = process.communicate(timeout=20)
+        stdout, _ = process.communicate(timeout=2 * PATIENCE_S)
     assert (process.returncode, stdout) == (0, RESULT)
 
 
 def test_stdin_that_cannot_be_read_has_code_5(runtime: Runtime) -> None:
     env = {**runtime.environ, "CNI_COMMAND": "ADD"}
     closed = ["sh", "-c", 'exec "$0" <&-', str(runtime.program)]
-    done = subprocess.run(closed, env=env, stdout=subprocess.PIPE, check=False, timeout=20)
+    done = subprocess.run(closed, env=env, stdout=subprocess.PIPE, check=False, timeout=2 * PATIENCE_S)
     assert done.returncode == 1
     assert json.loads(done.stdout)["code"] == 5
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ipamctl.cni import static
 from ipamctl.cni.static import FLAGS, NoStaticPlugin, compilers, static_plugin
 from ipamd.cni.versions import SUPPORTED
-from tests.support.plugin import PLUGIN, Peer, Request, Runtime, answer
+from tests.support.plugin import PATIENCE_S, PLUGIN, Peer, Request, Runtime, answer
 
 SOURCE = Path(__file__).resolve().parents[2] / "contrib" / "cni-static" / "ipamd_cni.c"
 
@@ -127,7 +127,7 @@ def test_it_is_stopped_and_goes_on(peer: Peer, program: Runtime) -> None:
         peer.wait_for(1)
         for name in ("STOP", "CONT"):
             subprocess.run(["kill", f"-{name}", str(process.pid)], check=True)
-        stdout, _ = process.communicate(timeout=20)
+        stdout, _ = process.communicate(timeout=2 * PATIENCE_S)
     assert b"not in time" in stdout
 
 

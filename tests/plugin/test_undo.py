@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from tests.support.plugin import CONF, Peer, Runtime, answer
+from tests.support.plugin import CONF, PATIENCE_S, Peer, Runtime, answer
 
 
 def run_with_reader_gone(runtime: Runtime, peer: Peer, command: str, *, gone_before: bool) -> int:
@@ -17,7 +17,7 @@ def run_with_reader_gone(runtime: Runtime, peer: Peer, command: str, *, gone_bef
         os.close(reading)
     with runtime.start(command, env={"IPAMD_CNI_ADDRESS": peer.address}, stdout=writing) as process:
         os.close(writing)
-        process.communicate(CONF, timeout=20)
+        process.communicate(CONF, timeout=2 * PATIENCE_S)
     if not gone_before:
         os.close(reading)
     return process.returncode
@@ -69,7 +69,7 @@ def test_a_closed_stdout_is_no_reader(peer: Peer, runtime: Runtime) -> None:
         env=env,
         input=CONF,
         check=False,
-        timeout=20,
+        timeout=2 * PATIENCE_S,
         stderr=subprocess.PIPE,
     )
     assert (done.returncode, done.stderr) == (1, b"")
