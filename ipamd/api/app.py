@@ -9,7 +9,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler as WebHandler
 from aiohttp.typedefs import Middleware
 
-from ipamd.api.access import Access, Least
+from ipamd.api.access import NOBODY, Access, Least
 from ipamd.api.body import MAX_BODY_BYTES
 from ipamd.api.cni import PREFIX as CNI
 from ipamd.api.cni import cni_endpoint, refuse_unknown
@@ -25,6 +25,7 @@ from ipamd.api.limits import Rates
 from ipamd.api.openapi import document
 from ipamd.api.page import add_page
 from ipamd.api.problems import failure_of, respond
+from ipamd.api.refused import RefusalLog
 from ipamd.api.routes import ROUTES
 from ipamd.cni.call import VERBS
 from ipamd.service import Services
@@ -94,17 +95,20 @@ def _counted(front: Front) -> Middleware:
 
 
 def _guard(front: Front) -> Middleware:
-    """Gives the errors of the router, which no handler sees, the shape of all others."""
+    """Gives the errors of the router, which no handler sees, the shape of all others, and a line in the log."""
+    refused = RefusalLog(front.clock)
 
     @web.middleware
     async def guard(request: web.Request, handler: WebHandler) -> web.StreamResponse:
         try:
             return await handler(request)
         except web.HTTPException as error:
-            if request.path.startswith("/cni/"):
-                return refuse_unknown(front, request, error)
             request_id = request_id_of(request.headers, front.random)
-            return respond(failure_of(error, request_id), request_id, headers_of(front, request_id))
+            failure = failure_of(error, request_id)
+            refused.note(request, failure.error, NOBODY.by, request_id)
+            if request.path.startswith("/cni/"):
+                return refuse_unknown(front, request, failure.error, request_id)
+            return respond(failure, request_id, headers_of(front, request_id))
 
     return guard
 

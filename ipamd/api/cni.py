@@ -18,6 +18,7 @@ from ipamd.api.intake import SERVER, request_id_of
 from ipamd.api.problems import failure_of
 from ipamd.cni.call import AddCall, AnyCall, CheckCall, DelCall, StatusCall, named_node, named_pod
 from ipamd.cni.errors import CniError, of_api_error, render_error
+from ipamd.errors import ApiError
 from ipamd.service.calls import CallRecord
 
 CONTENT_TYPE = "application/cni+json"
@@ -75,11 +76,9 @@ def cni_endpoint(front: Front, verb: str, answer: Answer) -> WebHandler:
     return serve
 
 
-def refuse_unknown(front: Front, request: web.Request, error: BaseException) -> web.Response:
+def refuse_unknown(front: Front, request: web.Request, error: ApiError, request_id: str) -> web.Response:
     """The answer to a CNI call that has no handler."""
-    progress = _begin(front, request)
-    failure = failure_of(error, progress.request_id)
-    return _refuse(front, of_api_error(failure.error), progress)
+    return _refuse(front, of_api_error(error), Progress(request_id, front.clock.monotonic_s(), request.headers))
 
 
 def _fail(front: Front, verb: str, progress: Progress, error: BaseException, noted: Buckets) -> web.Response:

@@ -10,12 +10,14 @@ from typing import Any, Final, NamedTuple, cast
 from aiohttp import StreamReader, web
 from aiohttp.web_protocol import RequestHandler
 
+from ipamd.api.access import NOBODY
 from ipamd.api.endpoint import headers_of
 from ipamd.api.front import Front
 from ipamd.api.gate import KNOWN
 from ipamd.api.intake import request_id_of
 from ipamd.api.places import TOO_MANY, TOO_MANY_STRANGERS, Limits, Places, address_of
 from ipamd.api.problems import failure_of, respond
+from ipamd.api.refused import RefusalLog
 from ipamd.core.ports import Unavailable
 from ipamd.errors import ApiError
 
@@ -27,6 +29,9 @@ _MAX_HEADERS: Final = 64
 _MAX_HEAD_BYTES: Final = 128 * 1024
 _QUEUED: Final = 2
 """Requests of one connection that wait for the one before; aiohttp would keep 32, of a MiB each."""
+
+_READ: Final = " when reading: "
+"""Behind it the parser repeats what is too long, which may be a secret."""
 
 _LINGERING_S: Final = 1.0
 _FULL: Final = (
@@ -73,14 +78,15 @@ class House(NamedTuple):
     limits: Limits
     places: Places
     turned: Turned
+    refused: RefusalLog
 
 
 class Connection(RequestHandler):
     """A connection that may not be slow. Between requests it may be idle for longer."""
 
     __slots__ = (
-        "_end_timer", "_front", "_head_bytes", "_head_timer", "_limits", "_payload", "_places", "_turned", "address",
-        "came_s",
+        "_end_timer", "_front", "_head_bytes", "_head_timer", "_limits", "_payload", "_places", "_refused", "_turned",
+        "address", "came_s",
     )  # fmt: skip
 
     def __init__(self, house: House, manager: Any, loop: Any) -> None:
@@ -97,7 +103,7 @@ class Connection(RequestHandler):
             logger=_log,
         )
         self._max_msg_queue_size, self._msg_queue_resume_size = _QUEUED, _QUEUED - 1
-        self._front, self._limits, self._places, self._turned = house
+        self._front, self._limits, self._places, self._turned, self._refused = house
         self._head_bytes = 0
         self._payload: StreamReader | None = None
         self._head_timer: asyncio.TimerHandle | None = None
@@ -195,7 +201,7 @@ class Connection(RequestHandler):
         if request.writer.output_size > 0:
             raise ConnectionError("part of an answer is sent already")
         if status == 400:
-            what = (message or "bad request").strip().splitlines()[0].rstrip(":")
+            what = (message or "bad request").strip().splitlines()[0].partition(_READ)[0].rstrip(":")
             error: BaseException = ApiError("invalid_request", f"this is no HTTP/1.1 request: {what}")
         elif status == 504:
             error = Unavailable("the request took too long", "unknown")
@@ -209,7 +215,9 @@ class Connection(RequestHandler):
 
     def _problem(self, request: Any, error: BaseException) -> web.Response:
         request_id = request_id_of(request.headers, self._front.random)
-        return respond(failure_of(error, request_id), request_id, headers_of(self._front, request_id))
+        failure = failure_of(error, request_id)
+        self._refused.note(request, failure.error, NOBODY.by, request_id)
+        return respond(failure, request_id, headers_of(self._front, request_id))
 
     def _linger(self, transport: asyncio.Transport, why: str) -> None:
         self._force_close = True

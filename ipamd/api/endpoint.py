@@ -13,7 +13,7 @@ from ipamd.api.access import NOBODY, Caller, ForNodes
 from ipamd.api.body import MAX_BODY_BYTES, read_json, shaped
 from ipamd.api.exchange import FEW, Exchange, Later, Route, Streamed, Text
 from ipamd.api.front import Front
-from ipamd.api.gate import Gate
+from ipamd.api.gate import ASKED_BY, Gate
 from ipamd.api.intake import SERVER, deadline_after_s, left_ms_of, read_body, request_id_of
 from ipamd.api.problems import Failure, failure_of, respond
 from ipamd.api.query import read_query
@@ -49,7 +49,7 @@ def endpoint(services: Services, gate: Gate, route: Route) -> WebHandler:
             raise  # the client is gone: nobody is there to be answered
         except Exception as error:  # noqa: BLE001 - the boundary of the process: a client gets an answer, never a traceback
             failure = failure_of(error, request_id)
-            gate.refused.note(request, failure.error, caller.by, request_id)
+            gate.refused.note(request, failure.error, request.get(ASKED_BY, caller.by), request_id)
             shown = Failure(redacted_error(failure.error, caller), failure.headers)
             return respond(shown, request_id, headers_of(services, request_id))
         headers = headers_of(services, request_id, reply.index, stale=exchange.request.stale)

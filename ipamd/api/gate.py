@@ -26,6 +26,9 @@ from ipamd.service import Services
 KNOWN: Final = web.RequestKey("known", str)
 """Where a request says who of those that may do something has sent it: its connection is no stranger's any more."""
 
+ASKED_BY: Final = web.RequestKey("asked_by", str)
+"""Where it says the same for people, as `by` of an event does; also of who may not do what it asks for."""
+
 CALLS_OF_NODE: Final = 16
 """CNI calls with one node's token that are worked on at a time."""
 
@@ -97,7 +100,7 @@ class Gate:
                 return NOBODY
             raise ApiError("unauthorized", why_not(authorization, self._services.tokens))
         key = _address(request) if self._access is Access.OPEN else caller.scope
-        request[KNOWN] = key
+        request[KNOWN], request[ASKED_BY] = key, caller.by
         if self._access is not Access.SOCKET and not gives_back:
             await self._limiter.known(key, caller.role)
         return caller

@@ -15,6 +15,7 @@ from ipamd.api.connection import Connection, House, Turned
 from ipamd.api.handshakes import Handshakes
 from ipamd.api.intake import FRONT
 from ipamd.api.places import Limits, Places
+from ipamd.api.refused import RefusalLog
 
 __all__ = ["Limits", "Listener"]
 
@@ -35,9 +36,9 @@ class Listener:
         """With `tls` it speaks HTTPS only."""
         self._tls = tls
         self._runner = web.AppRunner(app, access_log=None, handle_signals=False)
-        limits = limits or Limits()
+        front, limits = app[FRONT], limits or Limits()
         self._sock = sock
-        self._house = House(app[FRONT], limits, Places(limits), Turned(limits.connections))
+        self._house = House(front, limits, Places(limits), Turned(limits.connections), RefusalLog(front.clock))
         self._server: asyncio.Server | None = None
         self._handshakes: Handshakes | None = None
 
