@@ -5,13 +5,14 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
 
 from ipamctl.client import Client, route
-from ipamctl.exits import NotFound, note
+from ipamctl.exits import NotFound, Refused, note
 from ipamctl.pool.declared import Declared, read_declared
 from ipamctl.pool.first_host import gateway_notes
 from ipamctl.render import columns
@@ -39,8 +40,8 @@ class _Step(NamedTuple):
 def apply(session: Session, /, paths: tuple[Path, ...], *, dry_run: bool, force: bool) -> None:
     """Make or change pools as files declare them: JSON or YAML, a pool or several in a file, or directories of them.
 
-    What is so already is left alone, and no pool is ever deleted. Before anything is written all of them are looked at;
-    the first one that a server refuses ends the run.
+    What is so already is left alone, and no pool is ever deleted. Before anything is written a server reads all of
+    them. The first one that it refuses ends the run: that a new pool overlaps another one shows only when it is made.
     """
     steps = [_step(session.client, declared) for declared in read_declared(paths)]
     for step in steps:
@@ -54,23 +55,34 @@ def _step(client: Client, declared: Declared) -> _Step:
     """What has to be done for a pool. The servers say how they read the declaration. Raises Failure."""
     path = route("pools", declared.name)
     try:
-        before = client.get(path)
-    except NotFound:
+        with _told_of(declared):
+            answer = client.write("PUT", path, declared.body, {"dry_run": True, "force": True})
+    except NotFound:  # a new one; the server has read the definition before it looked for the pool
         return _Step(declared, "created", None, declared.body)
-    answer = client.write("PUT", path, declared.body, {"dry_run": True, "force": True})
+    before = client.get(path)
     what = "unchanged" if _definition(before) == _definition(answer) else "changed"
     return _Step(declared, what, before, answer, answer.get("stranded") or ())
 
 
 def _carry_out(client: Client, step: _Step, *, force: bool) -> _Step:
     name, body = step.declared.name, step.declared.body
-    if step.what == "created":
-        made = client.write("POST", route("pools"), body)
-        for sentence in gateway_notes(made):
-            note(sentence)
-    elif step.what == "changed":
-        client.write("PUT", route("pools", name), body, {"force": force})
+    with _told_of(step.declared):
+        if step.what == "created":
+            made = client.write("POST", route("pools"), body)
+            for sentence in gateway_notes(made):
+                note(sentence)
+        elif step.what == "changed":
+            client.write("PUT", route("pools", name), body, {"force": force})
     return step
+
+
+@contextmanager
+def _told_of(declared: Declared) -> Iterator[None]:
+    """A refusal is said with the place of what is refused: there may be many files."""
+    try:
+        yield
+    except Refused as refused:
+        raise Refused(f"{declared.place}, pool {declared.name}: {refused.message}", refused.problem) from refused
 
 
 def _definition(pool: Mapping[str, Any]) -> dict[str, Any]:
