@@ -26,6 +26,8 @@ def backup(session: Session, /, file: Path) -> None:
 
     Servers and pods go on meanwhile. FILE is whole or not there; one that was there is replaced.
     """
+    if file.exists() and not file.is_file():  # a device would be replaced, by an administrator's hand
+        raise Refused(f"{file} is not a file that a backup may replace")
     draft, beside = file.with_name(f"{file.name}.part"), file.with_name(f"{file.name}.sha256")
     try:
         got = _fetch(session, draft)

@@ -49,6 +49,8 @@ class Found(NamedTuple):
 
 def check_backup(path: Path) -> None:
     """Look at a backup before anything is written. Raises SnapshotRefused."""
+    if path.exists() and not path.is_file():  # a pipe would be waited for
+        raise SnapshotRefused(f"{path} is no file, as a backup is")
     _check_hash_beside(path)
     inspect_snapshot(path, None)
     with _readable(path) as connection:

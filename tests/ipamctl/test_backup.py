@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sqlite3
 import subprocess
 from collections.abc import Iterator
@@ -63,6 +64,15 @@ def test_where_nothing_can_be_written_nothing_is_left(ask, tmp_path):
     done = ask("backup", tmp_path / "file" / "b.db")
     assert done.exit_code == 1
     assert names(tmp_path) == {"file"}
+
+
+def test_what_is_no_file_is_not_replaced(ask, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")
+    for name in ("pipe", "link"):
+        done = ask("backup", tmp_path / name)
+        assert (done.exit_code, "may replace" in done.stderr) == (1, True), done.output
+    assert (names(tmp_path), (tmp_path / "link").is_fifo()) == ({"pipe", "link"}, True)
 
 
 def test_what_does_not_arrive_as_it_was_sent_is_no_backup(ctl, peer, tmp_path):
@@ -156,6 +166,26 @@ def test_files_that_declare_no_pools_are_told_before_anything_is_done(ask, tmp_p
     done = ask("pool", "apply", file)
     assert done.exit_code == 2
     assert sentence in done.stderr
+
+
+@pytest.mark.parametrize("flags", [("--dry-run",), ()])
+@pytest.mark.parametrize(
+    ("new", "sentence"),
+    [
+        ('{"name": "wrong", "subnet": "10.9.0.0/33"}', "prefix length"),
+        ('{"name": "wrong", "subnet": "10.9.0.0/24", "gate_way": "10.9.0.1"}', "gate_way"),
+        ('{"name": "wr/ong", "subnet": "10.9.0.0/24"}', "name"),
+        ('{"name": "wrong"}', "ranges is missing"),
+    ],
+)
+def test_a_new_pool_that_makes_no_sense_is_told_with_its_place_and_nothing_is_made(ask, declared, new, sentence, flags):
+    file = declared / "zz.json"
+    file.write_text(new)
+    done = ask("pool", "apply", declared, *flags)
+    assert done.exit_code == 1, done.output
+    assert f"zz.json, pool {json.loads(new)['name']}: " in done.stderr
+    assert sentence in done.stderr
+    assert ask("pool", "show", "web").exit_code == 4, "the others were not made either"
 
 
 def test_a_directory_without_files_is_a_mistake(ask, tmp_path):

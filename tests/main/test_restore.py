@@ -225,6 +225,12 @@ def test_what_root_restores_belongs_to_whose_the_directory_is(backup: Path, targ
     assert {(path.stat().st_uid, path.stat().st_gid) for path in target.rglob("*")} == {(4711, 4712)}
 
 
+def test_a_pipe_is_no_backup(target: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    done = run_restore(tmp_path / "pipe", "--data-dir", target)
+    assert (done.exit_code, "is no file" in done.output, target.exists()) == (1, True, False), done.output
+
+
 def test_it_wants_one_source(backup: Path, target: Path, tmp_path: Path) -> None:
     assert run_restore("--data-dir", target).exit_code == 2
     assert run_restore(backup, "--from-member", tmp_path, "--data-dir", target).exit_code == 2
