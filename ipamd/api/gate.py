@@ -108,7 +108,9 @@ class Gate:
 
 def _check_role(caller: Caller, least: Least, nodes: ForNodes, *, enrols: bool) -> None:
     if not caller.may(least, nodes, enrols=enrols):
-        raise ApiError("forbidden", f"the role {caller.role} may not do this; it takes {least.name.lower()}")
+        enough = f"{least.name.lower()}{' or enrol' if enrols else ''}"
+        hint = "; an agent takes a token of this role as enrol-file" if caller.role is Role.ENROL else ""
+        raise ApiError("forbidden", f"the role {caller.role} may not do this; it takes {enough}{hint}")
 
 
 def _address(request: web.Request) -> str:

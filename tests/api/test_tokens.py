@@ -107,12 +107,14 @@ async def test_a_secret_of_the_nodes_own_is_never_told_and_may_be_asked_for_agai
 async def test_an_enrol_token_opens_nothing_else_and_cannot_become_a_nodes(stack: Stack) -> None:
     enrolling = await secret_of(stack, "enrol")
     for method, path in (("GET", "/v1/pools"), ("GET", "/v1/tokens"), ("POST", "/v1/tokens"), ("GET", "/v1/cluster")):
-        check_problem(await stack.ask_tcp(method, path, token=enrolling), "forbidden")
+        problem = check_problem(await stack.ask_tcp(method, path, token=enrolling), "forbidden")
+        assert problem["detail"].endswith("an agent takes a token of this role as enrol-file")
     taken = check_problem(await enrol(stack, enrolling, "box", enrolling), "invalid_request")
     assert "another token has this secret" in taken["detail"]
     for role in ("reader", "operator"):
         secret = await secret_of(stack, role)
-        check_problem(await enrol(stack, secret, "box"), "forbidden")
+        problem = check_problem(await enrol(stack, secret, "box"), "forbidden")
+        assert problem["detail"].endswith("it takes admin or enrol")
 
 
 @pytest.mark.asyncio(loop_scope="module")
