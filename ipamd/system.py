@@ -28,6 +28,7 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _MOUNTS = Path("/proc/self/mountinfo")
 _FORGETFUL = frozenset({"tmpfs", "ramfs"})
 _CONTROL_GROUPS = Path("/proc/1/cgroup")
+_READERS_OWN = ("/proc/self/", "/proc/thread-self/")
 
 
 class SystemClock:
@@ -62,10 +63,15 @@ def random_bytes(count: int) -> bytes:
 
 
 class Namespaces:
-    """Network namespaces: the path in CNI_NETNS and the inode seen there tell one from its successor."""
+    """Network namespaces: the path in CNI_NETNS and the inode seen there tell one from its successor.
+
+    What is another one for each process that reads it says nothing here: this one would see its own.
+    """
 
     def inode(self, path: str) -> int | None:
         """The inode at a path now; None where this host sees nothing there."""
+        if _is_readers_own(path):
+            return None
         try:
             return os.stat(path).st_ino  # noqa: PTH116 - Path.stat costs three times as much, and this is on the hot path
         except (OSError, ValueError):
@@ -73,6 +79,8 @@ class Namespaces:
 
     def look(self, path: str) -> Look:
         """What is at a path, and which directory it was looked for in."""
+        if _is_readers_own(path):
+            return Look(None)
         directory = os.path.dirname(path) or "."  # noqa: PTH120 - as above
         place = _place(directory)
         try:
@@ -85,7 +93,7 @@ class Namespaces:
 
     def alive(self, path: str, inode: int | None) -> bool | None:
         """Whether the namespace that was at `path` is there still; None if that cannot be told."""
-        if inode is None:
+        if inode is None or _is_readers_own(path):
             return None
         try:
             return os.stat(path).st_ino == inode  # noqa: PTH116 - as above
@@ -124,6 +132,10 @@ def _is_younger(entry: os.DirEntry[str], than_s: float) -> bool:
         return entry.stat().st_mtime >= than_s
     except OSError:
         return True  # it was there a moment ago
+
+
+def _is_readers_own(path: str) -> bool:
+    return os.path.normpath(f"/{path.lstrip('/')}").startswith(_READERS_OWN)
 
 
 def _place(directory: str) -> Place | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ipamd import system
+from ipamd.core.evidence import Look
 
 
 def test_a_namespace_is_told_by_its_inode(tmp_path: Path) -> None:
@@ -28,6 +29,16 @@ def test_a_namespace_is_told_by_its_inode(tmp_path: Path) -> None:
 def test_a_path_that_is_none_has_no_namespace(path: str) -> None:
     assert system.Namespaces().inode(path) is None
     assert system.Namespaces().alive(path, 1) is not True
+
+
+@pytest.mark.parametrize("path", ["/proc/self/ns/net", "/proc/thread-self/ns/net", "//proc/./self//ns/net"])
+def test_what_each_reader_has_for_itself_is_nobodys_namespace(path: str) -> None:
+    """It would be this process's own, which lives as long as it looks."""
+    own = Path(path).stat().st_ino
+    assert system.Namespaces().inode(path) is None
+    assert system.Namespaces().look(path) == Look(None)
+    assert system.Namespaces().alive(path, own) is None
+    assert system.Namespaces().alive(f"/proc/{os.getpid()}/ns/net", own) is True
 
 
 def test_a_small_file_is_read(tmp_path: Path) -> None:
