@@ -6,6 +6,7 @@ way back is another member or a backup, and that is said.
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -25,7 +26,7 @@ from ipamd.storage.database import FILE_NAME as DATABASE_FILE
 from ipamd.storage.doctor import FORMATS, FREE_SPACE, INDEXES, JOURNAL, Finding, examine, position
 from ipamd.storage.doctor import JournalFacts as Span
 from ipamd.storage.durable import sync
-from ipamd.storage.errors import StorageError
+from ipamd.storage.errors import DiskFull, StorageError
 
 KEPT: Final = "before-repair"
 _MAKING: Final = "repairing"
@@ -173,14 +174,26 @@ def _made_anew(case: Case, places: set[str]) -> Step | str:
     if case.facts.first != 1 or not case.facts.is_whole:
         return "the state is damaged, and the journal does not reach back to the beginning, from which it could be made"
     try:
-        with tempfile.TemporaryDirectory(prefix="ipamd-doctor-") as place:
+        with tempfile.TemporaryDirectory(prefix="ipamd-doctor-", dir=_beside(case.data_dir)) as place:
             last = _make(case, Path(place) / _MAKING)
+    except DiskFull as error:
+        return f"there is no room to try whether the journal makes the state anew: {error}"
     except (StorageError, JournalFailed) as error:
         return str(error)
     return Step(
         f"make the state anew from the journal, up to index {last}",
         lambda: _put_anew(case),
     )
+
+
+def _beside(data_dir: Path) -> Path | None:
+    """Where there is room for another state, outside of what is only looked at; None: the system's temporary place.
+
+    That one is often in memory, and small.
+    """
+    beside = data_dir.resolve().parent
+    is_same = beside.stat().st_dev == data_dir.stat().st_dev
+    return beside if is_same and os.access(beside, os.W_OK | os.X_OK) else None
 
 
 def _make(case: Case, place: Path) -> int:

@@ -63,10 +63,12 @@ def _way_out(path: Path) -> str:
 
 @contextmanager
 def told_of_damage(path: Path) -> Iterator[None]:
-    """What SQLite raises while a database is opened becomes Broken, with the way out."""
+    """What SQLite raises while a database is opened becomes Broken with the way out, or DiskFull."""
     try:
         yield
     except sqlite3.OperationalError as error:
+        if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF == sqlite3.SQLITE_FULL:
+            raise DiskFull(f"no space is left for {path}") from error
         raise StorageError(f"{path} cannot be opened: {error}") from error
     except sqlite3.DatabaseError as error:
         raise damage(path, error) from error

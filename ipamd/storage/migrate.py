@@ -10,6 +10,7 @@ from pathlib import Path
 from alembic import command
 from alembic.config import Config
 from sqlalchemy import Connection, create_engine, event
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import StaticPool
 
 import ipamd
@@ -33,11 +34,14 @@ def migrate(path: Path) -> Path | None:
 
 
 def upgrade(connection: sqlite3.Connection, revision: str = "head") -> None:
-    """Carry out the migrations up to a revision, all or none."""
+    """Carry out the migrations up to a revision, all or none. What SQLite raises passes through as it is."""
     engine = create_engine("sqlite://", creator=lambda: connection, poolclass=StaticPool)
     event.listen(engine, "begin", _begin)
-    with engine.connect() as bound, bound.begin():
-        command.upgrade(configuration(bound), revision)
+    try:
+        with engine.connect() as bound, bound.begin():
+            command.upgrade(configuration(bound), revision)
+    except DBAPIError as error:
+        raise (error.orig or error) from error
 
 
 def configuration(connection: Connection) -> Config:

@@ -6,9 +6,10 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ from ipamd.consensus.records import HEAD_BYTES
 from ipamd.consensus.survey import survey
 from ipamd.programs.doctor import doctor
 from tests.main.test_serve import ask
+from tests.support.disks import Disk
 from tests.support.server import Server
 
 ADD = {"pool": "p", "container_id": "c", "node": "n1"}
@@ -208,6 +210,53 @@ def test_what_it_says_it_can_repair_is_as_it_was(patient: Patient, fault: Callab
     assert "can be repaired" not in again
     if fault in STARTED:
         serves(patient)
+
+
+def test_a_repair_is_tried_beside_the_data_directory(
+    patient: Patient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is room for another state; the system's place for temporary files may be small, here it is none at all."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "absent"))
+    lost_rows(patient)
+    before = directories(tmp_path)
+    code, told = patient.doctor()
+    assert (code, "can be repaired (--apply): make the state anew" in told) == (1, True), told
+    assert directories(tmp_path) == before
+
+
+def directories(place: Path) -> set[Path]:
+    return {path for path in place.rglob("*") if path.is_dir()}
+
+
+@pytest.mark.needs_disks
+def test_a_data_directory_with_nothing_beside_it_on_its_disk_is_repaired_too(patient: Patient, tmp_path: Path) -> None:
+    lost_rows(patient)
+    with Disk(tmp_path / "disk", 64) as disk:
+        shutil.copytree(patient.data_dir, disk.place, dirs_exist_ok=True)
+        names = {path.name for path in tmp_path.iterdir()}
+        code, told = examined(disk.place)
+        assert (code, "can be repaired (--apply): make the state anew" in told) == (1, True), told
+        code, told = examined(disk.place, "--apply")
+        assert (code, digest_in(told)) == (0, patient.digest), told
+        assert {path.name for path in tmp_path.iterdir()} == names
+
+
+@pytest.mark.needs_disks
+def test_where_there_is_no_room_to_try_a_repair_that_is_said(patient: Patient, tmp_path: Path) -> None:
+    lost_rows(patient)
+    with Disk(tmp_path / "disk", 40) as disk:
+        shutil.copytree(patient.data_dir, disk.place / "data")
+        with (disk.place / "ballast").open("wb", buffering=0) as ballast:
+            for size in (1 << 20, 1 << 12):
+                with suppress(OSError):
+                    while True:
+                        ballast.write(b"x" * size)
+            ballast.truncate(ballast.tell() - (128 << 10))
+        code, told = examined(disk.place / "data")
+        assert code == 1
+        assert "laws: attachment" in told
+        assert "cannot be repaired here: there is no room to try whether the journal makes the state anew" in told
+        assert {path.name for path in disk.place.iterdir()} == {"data", "ballast", "lost+found"}
 
 
 def test_a_copy_never_takes_the_name_of_one_that_is_there(patient: Patient) -> None:

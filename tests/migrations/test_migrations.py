@@ -16,7 +16,7 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 
 from ipamd.storage import migrate
 from ipamd.storage.database import FILE_NAME, FORMAT, connect, file_format, prepare
-from ipamd.storage.errors import ForeignFile
+from ipamd.storage.errors import DiskFull, ForeignFile, told_of_damage
 from ipamd.storage.tables import ALL
 from tests.storage.driver import Driver
 from tests.storage.pods import add, pool
@@ -55,6 +55,16 @@ def test_each_migration_is_one_format(tmp_path: Path) -> None:
         for number, revision in enumerate(revisions, 1):
             migrate.upgrade(connection, revision)
             assert connection.execute("PRAGMA user_version").fetchone() == (number,)
+
+
+def test_a_migration_that_finds_no_room_is_told_as_such_and_changes_nothing(tmp_path: Path) -> None:
+    path = prepare(tmp_path)
+    with closing(connect(path)) as connection:
+        connection.execute("PRAGMA max_page_count = 8")
+        with pytest.raises(DiskFull, match=f"no space is left for {path}"), told_of_damage(path):
+            migrate.upgrade(connection)
+        assert connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,)
+    assert file_format(path) == 0
 
 
 def test_migrations_depend_on_no_code_of_ours() -> None:
