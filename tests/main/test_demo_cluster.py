@@ -30,14 +30,14 @@ def running(temporary: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
             yield process, said
         finally:
             process.send_signal(signal.SIGINT)
-            process.wait(30)
+            process.wait(120)
 
 
 def paste(said: str, *commands: str) -> str:
     """The exports that it printed, and then these commands, in a shell."""
     exports = re.findall(r"^  (export .*)$", said, re.MULTILINE)
     done = subprocess.run(
-        ["bash", "-euc", "\n".join([*exports, *commands])], capture_output=True, text=True, check=False, timeout=60
+        ["bash", "-euc", "\n".join([*exports, *commands])], capture_output=True, text=True, check=False, timeout=240
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -14,6 +14,7 @@ from ipamd.credentials import days_of, trust_in
 from tests.support.agent import Agent
 from tests.support.certificates import Shop
 from tests.support.cluster import Cluster
+from tests.support.host import wait_until
 from tests.support.scripted import TurnedClock
 from tests.support.server import free_port
 
@@ -39,7 +40,9 @@ def test_a_server_warns_of_the_one_that_ends(
     monkeypatch.setattr(authority, "AUTHORITY_DAYS", authority_days)
     with Cluster(tmp_path, 1) as cluster:
         member = cluster["n1"]
-        time.sleep(0.5)
+        if sentence is not None:
+            wait_until(lambda: warnings_of(member.log), 60, "there is no warning")
+        time.sleep(0.5)  # for one that must not come
         assert len(warnings_of(member.log)) == (sentence is not None)
         assert sentence is None or sentence in warnings_of(member.log)[0]
 
@@ -49,6 +52,7 @@ def test_an_agent_warns_of_the_authority_that_it_trusts(tmp_path: Path, monkeypa
     shop = Shop(tmp_path / "tls")
     nobody = f"https://127.0.0.1:{free_port()}"
     with Agent(tmp_path / "a", "w1", [nobody], "--tls-ca", str(shop.ca)) as agent:
+        wait_until(lambda: warnings_of(agent.log), 60, "there is no warning")
         (line,) = warnings_of(agent.log)
         assert "the authority in tls-ca ends in 4 days: no server will be trusted then" in line
 

@@ -7,7 +7,6 @@ import sqlite3
 import stat
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -18,6 +17,7 @@ import pytest
 from ipamctl.main import cli
 from ipamd.main import main
 from tests.support.agent import Agent
+from tests.support.host import wait_until
 from tests.support.server import Server
 
 BIN = Path(sys.executable).parent
@@ -59,7 +59,7 @@ def open_to_others(root: Path) -> list[str]:
 
 def ran(program: str, *args: str | Path) -> None:
     command = [str(BIN / program), *map(str, args)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=240)
     assert done.returncode == 0, done.stderr
 
 
@@ -81,10 +81,7 @@ def serve(directory: Path) -> set[str]:
     server = Server(directory, "--backup-dir", str(backups), "--backup-every-s", "1")
     with server:
         assert stat.S_IMODE(server.socket.stat().st_mode) == 0o600
-        deadline_s = time.monotonic() + 20
-        while not list(backups.glob("*.sha256")):
-            assert time.monotonic() < deadline_s
-            time.sleep(0.1)
+        wait_until(lambda: list(backups.glob("*.sha256")), 60, "there is no backup")
         server.stop()
     server.log_file.unlink()  # the test's own
     return {"data/admin.token", "data/state.db", "data/identity.json", "data/journal", "data/spool", "backups"}
@@ -112,6 +109,7 @@ def agent(directory: Path) -> set[str]:
         flags = ("--token-file", str(directory / "own" / "node.token"), "--enrol-file", str(enrol))
         with Agent(directory, "w1", [server.url], *flags) as started:
             assert stat.S_IMODE(started.socket.stat().st_mode) == 0o600
+            wait_until((directory / "own" / "node.token").exists, 60, "the node has no token")
             os.kill(server.pid, 19)
             assert started.cni("del", "c1").status == 200
             assert started.spooled

@@ -22,8 +22,11 @@ import pytest
 from ipamd.datadir import read_identity
 from ipamd.sockets import listen_unix
 from tests.support.server import Server, ServerError
+from tests.support.stopwatch import Stopwatch
 
-POOL = {"name": "p", "subnet": "10.1.0.0/24"}
+POOL = {"name": "p", "subnet": "10.1.0.0/16"}
+HANG_S = 60
+"""Nothing takes so long but a hang, however busy the machine is."""
 
 
 @pytest.fixture
@@ -47,7 +50,7 @@ def ask(server: Server, method: str, path: str, body: Any = None, token: str | N
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(f"{server.url}{path}", data, headers, method=method)
     try:
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=HANG_S) as answer:
             return answer.status, json.loads(answer.read() or b"null")
     except urllib.error.HTTPError as error:
         return error.code, json.loads(error.read() or b"null")
@@ -60,7 +63,7 @@ def events(server: Server) -> list[dict[str, Any]]:
 def ipamd(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
     clean = {key: value for key, value in os.environ.items() if not key.startswith("IPAMD_")} | environ
     command = [sys.executable, "-m", "ipamd.main", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=30, env=clean)
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=2 * HANG_S, env=clean)
 
 
 def mode(path: Path) -> int:
@@ -68,7 +71,7 @@ def mode(path: Path) -> int:
 
 
 def test_it_says_once_that_it_is_ready(steady: Server) -> None:
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + HANG_S
     while not (ready := [event for event in events(steady) if event["msg"] == "ready"]):
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -109,11 +112,9 @@ def test_what_was_answered_survives_kill_and_stop(server: Server) -> None:
 
 
 def test_sigterm_leaves_no_socket_and_says_so(server: Server) -> None:
-    began_s = time.monotonic()
     assert server.stop() == 0
-    assert time.monotonic() - began_s < 10
     assert not server.socket.exists()
-    assert events(server)[-1]["msg"] == "stopped"
+    assert events(server)[-1]["msg"] == "stopped", "it ended by itself, and was not cut short"
 
 
 def test_sigterm_under_load_loses_nothing_that_was_answered(server: Server) -> None:
@@ -152,9 +153,9 @@ def test_a_silent_client_does_not_hold_up_the_end(server: Server) -> None:
     with socket.create_connection(("127.0.0.1", server.port)) as client:
         client.sendall(b"POST /v1/pools HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{")
         time.sleep(0.2)
-        began_s = time.monotonic()
+        watch = Stopwatch()
         assert server.stop() == 0
-        assert time.monotonic() - began_s < 10
+        assert watch.spent_s() < 10
 
 
 def test_who_finds_no_place_on_the_node_socket_is_told_so(server: Server) -> None:
@@ -162,7 +163,7 @@ def test_who_finds_no_place_on_the_node_socket_is_told_so(server: Server) -> Non
 
         def connect() -> socket.socket:
             sock = stack.enter_context(socket.socket(socket.AF_UNIX))
-            sock.settimeout(5)
+            sock.settimeout(HANG_S)
             sock.connect(str(server.socket))
             return sock
 
@@ -206,7 +207,7 @@ def test_a_taken_port_is_one_sentence(steady: Server, tmp_path: Path) -> None:
     other.port = steady.port
     with other.spawn():
         assert other.process is not None
-        assert other.process.wait(10) == 1
+        assert other.process.wait(HANG_S) == 1
     assert f"cannot listen on 127.0.0.1:{steady.port}: another program listens there" in other.log
     assert "Traceback" not in other.log
 
@@ -291,7 +292,7 @@ def test_any_free_port_is_told(tmp_path: Path) -> None:
     server = Server(tmp_path)
     server.port = 0
     with server.spawn():
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + HANG_S
         while not (ready := [event for event in events(server) if event["msg"] == "ready"]):
             assert time.monotonic() < deadline
             time.sleep(0.02)
@@ -303,7 +304,7 @@ def test_any_free_port_is_told(tmp_path: Path) -> None:
 def test_systemd_hears_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as heard:
         heard.bind(str(tmp_path / "notify"))
-        heard.settimeout(10)
+        heard.settimeout(HANG_S)
         monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
         with Server(tmp_path).start() as server:
             assert heard.recv(100) == b"READY=1"

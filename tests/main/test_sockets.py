@@ -84,7 +84,7 @@ def test_systemd_hears_that_the_service_is_ready(
     name = f"@ipamd-test-{os.getpid()}" if is_abstract else str(tmp_path / "notify")
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as heard:
         heard.bind(name.replace("@", "\0", 1))
-        heard.settimeout(2)
+        heard.settimeout(60)
         monkeypatch.setenv("NOTIFY_SOCKET", name)
         notify("READY=1")
         assert heard.recv(100) == b"READY=1"
@@ -102,7 +102,7 @@ def hand_over(descriptor: int, count: str = "1", owner: str = "$$") -> subproces
     script = f'exec 3<&0 </dev/null; LISTEN_PID={owner} LISTEN_FDS={count} exec "$@"'
     look = "from ipamd.sockets import inherited_unix as i; s = i(); print(s and s.getsockname(), s and s.get_inheritable())"
     command = ["sh", "-c", script, "sh", sys.executable, "-c", look]
-    return subprocess.run(command, stdin=descriptor, capture_output=True, text=True, check=False, timeout=30)
+    return subprocess.run(command, stdin=descriptor, capture_output=True, text=True, check=False, timeout=120)
 
 
 def test_a_supervisors_socket_is_taken(tmp_path: Path) -> None:
