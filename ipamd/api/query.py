@@ -49,7 +49,7 @@ def _no_cursor() -> ApiError:
 
 def _pairs(raw: str) -> dict[str, str]:
     found: dict[str, str] = {}
-    for part in raw.split("&") if raw else ():
+    for part in filter(None, raw.split("&")):  # an & at the end separates nothing
         name, _, value = part.partition("=")
         name = _text(name, "the name of a query parameter")
         value = _text(value, f"query parameter {name[:64]}")

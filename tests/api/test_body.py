@@ -114,6 +114,11 @@ def test_flags_of_a_query(raw: str, force: bool) -> None:
     assert read_query(raw, PoolQuery).force is force
 
 
+@pytest.mark.parametrize("raw", ["&", "&&", "&limit=5", "limit=5&", "limit=5&&stale=ok&"])
+def test_a_separator_too_many_separates_nothing(raw: str) -> None:
+    assert read_query(raw, ListQuery).limit == (5 if "limit" in raw else 500)
+
+
 @pytest.mark.parametrize(
     ("raw", "sentence"),
     [
