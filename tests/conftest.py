@@ -15,11 +15,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.support import canary
 
-settings.register_profile("ipamd", deadline=None)  # how long an example takes says nothing on a machine that is shared
+# How long an example takes, or takes to be made up, says nothing on a machine that is shared.
+settings.register_profile("ipamd", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("ipamd")
 
 CNI_BIN = Path(os.environ.get("CNI_BIN", "/usr/lib/cni"))

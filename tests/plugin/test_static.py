@@ -63,7 +63,7 @@ def same(request: Request) -> tuple[str, dict[str, str], bytes]:
     return request.line, headers, request.body
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     st.sampled_from(["ADD", "DEL", "CHECK", "GC"]), st.tuples(VALUES, VALUES, VALUES, st.binary(max_size=99)), SETTINGS
 )

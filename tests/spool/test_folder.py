@@ -230,5 +230,5 @@ assert not list(again.path.glob("*.new"))
 def test_a_full_disk_loses_nothing_that_was_kept_and_takes_calls_again(tmp_path: Path) -> None:
     mount = 'mount -t tmpfs -o size=256k none "$1" && exec "$2" -c "$3" "$1"'
     subprocess.run(
-        ["unshare", "--mount", "sh", "-c", mount, "sh", str(tmp_path), sys.executable, FULL], check=True, timeout=60
+        ["unshare", "--mount", "sh", "-c", mount, "sh", str(tmp_path), sys.executable, FULL], check=True, timeout=240
     )
