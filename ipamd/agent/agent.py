@@ -88,8 +88,7 @@ class Agent:
         Raises CniError, ApiError, Unavailable.
         """
         asked = self._asked(verb, headers, body, request_id)
-        if "Ipamd-Boot-Id" in asked.headers and asked_node(asked) == self.node:
-            self._sandboxes.boot_id = asked.headers["Ipamd-Boot-Id"]
+        self._hear_boot(asked)
         match verb:
             case "del":
                 return await self._delete(asked, headers, request_id, deadline_s)
@@ -137,6 +136,15 @@ class Agent:
         said = await self.spooling.take(aside, attempt, deadline_s)
         self._forget(asked)
         return said
+
+    def _hear_boot(self, asked: Asked) -> None:
+        """Remember the boot that the plugins here run in, if it is one that servers take: reports are made from it."""
+        try:
+            caller = environment.read_caller(asked.headers, self.facts.node, self.facts.cluster)
+        except CniError:
+            return  # the server says what is wrong with it
+        if caller.start is not None and caller.node == self.node:
+            self._sandboxes.boot_id = caller.start.boot_id
 
     def _forget(self, asked: Asked) -> None:
         """Of what a DEL let go, this host does not claim that it lives."""

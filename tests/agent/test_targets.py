@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from tests.agent.attended import attended, config_for
-from tests.support.stack import running
+from tests.agent.attended import Node
 
 
 async def status_of(socket: Path, target: str) -> int:
@@ -17,13 +16,8 @@ async def status_of(socket: Path, target: str) -> int:
     return int(answer.split()[1])
 
 
-async def test_a_whole_url_is_its_path(tmp_path: Path) -> None:
+async def test_a_whole_url_is_its_path(node: Node) -> None:
     """RFC 9112, 3.2.2: a server takes the absolute form, which clients behind a proxy send."""
-    (tmp_path / "server").mkdir()
-    async with running(tmp_path / "server") as stack:
-        await stack.pool()
-        config = await config_for(stack, tmp_path / "w1")
-        async with attended(config):
-            for target in ("/v1/pools/p/usage", "http://elsewhere:1/v1/pools/p/usage?stale=ok"):
-                assert await status_of(config.socket, target) == 200
-            assert await status_of(config.socket, "http://elsewhere:1/v1/pools/none/usage") == 404
+    for target in ("/v1/pools/p/usage", "http://elsewhere:1/v1/pools/p/usage?stale=ok"):
+        assert await status_of(node.config.socket, target) == 200
+    assert await status_of(node.config.socket, "http://elsewhere:1/v1/pools/none/usage") == 404
