@@ -20,7 +20,7 @@ from ipamd.consensus.facts import JournalFacts, read_facts
 from ipamd.consensus.failures import JournalFailed
 from ipamd.consensus.files import OsFiles
 from ipamd.consensus.offline import read_entries
-from ipamd.datadir import IDENTITY_FILE, JOURNAL_DIRECTORY, sync_directory
+from ipamd.datadir import IDENTITY_FILE, JOURNAL_DIRECTORY, DataDirError, read_identity, sync_directory
 from ipamd.storage import repair
 from ipamd.storage.database import FILE_NAME as DATABASE_FILE
 from ipamd.storage.doctor import FORMATS, FREE_SPACE, INDEXES, JOURNAL, Finding, examine, position
@@ -31,6 +31,7 @@ from ipamd.storage.errors import DiskFull, StorageError
 KEPT: Final = "before-repair"
 _MAKING: Final = "repairing"
 _DERIVED: Final = frozenset({INDEXES, FREE_SPACE})
+_IDENTITY: Final = "identity"
 
 
 class Step(NamedTuple):
@@ -77,7 +78,15 @@ def look_at(data_dir: Path) -> Case:
     """Examine a data directory. Raises OSError."""
     facts = read_facts(data_dir / JOURNAL_DIRECTORY, OsFiles())
     found = examine(data_dir, Span(facts.first, facts.last, facts.term_at))
-    return Case(data_dir, facts, found, position(data_dir))
+    return Case(data_dir, facts, [*found, *_look_at_identity(data_dir)], position(data_dir))
+
+
+def _look_at_identity(data_dir: Path) -> Iterator[Finding]:
+    """One that is not there is no finding: the first start after a restore makes it."""
+    try:
+        read_identity(data_dir)
+    except DataDirError as error:
+        yield Finding(_IDENTITY, str(error))
 
 
 def plan(case: Case) -> Plan:
@@ -86,7 +95,7 @@ def plan(case: Case) -> Plan:
         return Plan([], ["the journal is of another version"])
     steps: list[Step] = []
     beyond: list[str] = []
-    for part in (_of_tail, _of_vote, _of_journal, _of_database):
+    for part in (_of_tail, _of_vote, _of_journal, _of_database, _of_identity):
         for one in part(case):
             if isinstance(one, Step):
                 steps.append(one)
@@ -151,7 +160,7 @@ def _of_journal(case: Case) -> Iterator[Step | str]:
 
 
 def _of_database(case: Case) -> Iterator[Step | str]:
-    places = {finding.where for finding in case.found}
+    places = {finding.where for finding in case.found} - {_IDENTITY}
     if not places:
         return
     if JOURNAL in places and not case.facts.is_whole:
@@ -214,6 +223,11 @@ def _put_anew(case: Case) -> None:
     _make(case, place)
     repair.take_place(place, case.data_dir)
     shutil.rmtree(place)
+
+
+def _of_identity(case: Case) -> Iterator[Step | str]:
+    if any(finding.where == _IDENTITY for finding in case.found):
+        yield f"whose directory this is stood in {IDENTITY_FILE} alone"
 
 
 def _is_alone(case: Case) -> bool:

@@ -12,6 +12,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from sqlalchemy import func, select
+
 from ipamd.core.addresses import Address
 from ipamd.core.intervals import Span
 from ipamd.core.invariants import violations
@@ -25,7 +27,7 @@ from ipamd.storage.opening import level_above
 from ipamd.storage.pool_rows import read_pool
 from ipamd.storage.records import SqliteRecords
 from ipamd.storage.spans import computed_spans, read_spans
-from ipamd.storage.tables import pools
+from ipamd.storage.tables import attachments, pools
 
 FILE: Final = "file"
 INDEXES: Final = "indexes"
@@ -39,6 +41,7 @@ _OF_INDEXES: Final = re.compile(r"missing from index|wrong # of entries in index
 """What SQLite says of an index that is not that of its table: the table is right, and the index follows from it."""
 
 _POOL_IDS: Final = sql(pools.select().with_only_columns(pools.c.id).order_by(pools.c.name))
+_NEWEST_BINDING: Final = sql(select(func.max(attachments.c.bound_index)))
 
 
 class JournalFacts(NamedTuple):
@@ -142,9 +145,13 @@ def _references_hold(connection: sqlite3.Connection) -> Iterator[str]:
 
 
 def _laws_hold(connection: sqlite3.Connection) -> Iterator[str]:
-    if connection.execute(st.META).fetchone() is None:
+    row = connection.execute(st.META).fetchone()
+    if row is None:
         yield "the position in the log is missing"
         return
+    newest = connection.execute(_NEWEST_BINDING).fetchone()[0]
+    if newest is not None and newest > row[1]:
+        yield f"entry {newest} has bound an address, the position in the log stands at {row[1]}"
     yield from violations(SqliteRecords(connection))
 
 

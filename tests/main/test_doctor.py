@@ -150,6 +150,10 @@ def counter(patient: Patient) -> None:
     patient.sql("UPDATE meta SET last_id = 1")
 
 
+def position_behind(patient: Patient) -> None:
+    patient.sql("UPDATE meta SET applied_index = 5")
+
+
 def overwritten_page(patient: Patient) -> None:
     with (patient.data_dir / "state.db").open("r+b") as file:
         file.seek(5 * 4096)
@@ -177,6 +181,7 @@ REPAIRED: dict[Callable[[Patient], None], tuple[str, str]] = {
     lost_rows: ("laws: attachment", "make the state anew from the journal, up to index"),
     orphans: ("references: row", "make the state anew from the journal, up to index"),
     counter: ("laws: id", "make the state anew from the journal, up to index"),
+    position_behind: ("has bound an address, the position in the log stands at 5", "make the state anew from the"),
     overwritten_page: ("cannot be read: database disk image is malformed", "make the state anew from the journal"),
     overwritten_head: ("is not a SQLite database", "make the state anew from the journal, up to index"),
     lost_database: ("state.db is missing", "make the state anew from the journal, up to index"),
@@ -325,8 +330,13 @@ def vote_among_others(patient: Patient) -> None:
     (patient.data_dir / "journal" / "vote").unlink()
 
 
+def damaged_identity(patient: Patient) -> None:
+    (patient.data_dir / "identity.json").write_bytes(b"{")
+
+
 BEYOND: dict[Callable[[Patient], None], str] = {
     unapplied_entry: "the journal is damaged where it may hold what the state does not",
+    damaged_identity: "whose directory this is stood in identity.json alone",
     older_journal: "the database and the journal are not of one log, or one of them is older than the other",
     another_log: "the database and the journal are not of one log",
     newer_format: "the database is of another version",
