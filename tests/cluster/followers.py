@@ -37,7 +37,7 @@ class Consumer:
         """What it printed so far; a line is whole or not there yet."""
         return [json.loads(line) for line in self._out.read_text().split("\n")[:-1]]
 
-    def wait_for(self, index: int, timeout_s: float = 40.0) -> list[Any]:
+    def wait_for(self, index: int, timeout_s: float = 90.0) -> list[Any]:
         """What it printed once it has come to an event."""
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:

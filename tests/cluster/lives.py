@@ -20,8 +20,8 @@ from tests.support.wire import cni_conf
 
 GRACE_S: Final = 1
 PODS, HOSTS, STEPS = 6, 3, 30
-DEFINITE_S = 60.0
-LOOKS: Final = 4
+DEFINITE_S = 180.0
+LOOKS: Final = 10
 NETWORK = "net"
 LATE, CONTESTED = 114, 11
 JSON: Final = {"Content-Type": "application/json"}

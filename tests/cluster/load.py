@@ -276,7 +276,7 @@ def final(cluster: Cluster) -> dict[str, dict[str, Shown]]:
     return {member.name: shown_in(member.ask("GET", path).json["items"]) for member in cluster}
 
 
-def wait_for(what: Callable[[], object], timeout_s: float = 20.0) -> None:
+def wait_for(what: Callable[[], object], timeout_s: float = 60.0) -> None:
     """Until something is so. Raises AssertionError."""
     deadline = time.monotonic() + timeout_s
     while not what():

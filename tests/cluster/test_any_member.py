@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.cluster import Away, Cluster, Got, MemberServer, owned_twice
 from tests.support.plugin import Runtime
+from tests.support.stopwatch import Stopwatch
 
 
 def test_p01_with_one_stopped_the_two_others_give_addresses(three: Cluster, pool: str) -> None:
@@ -36,8 +37,11 @@ def test_t02_a_server_that_hangs_costs_a_client_little(three: Cluster, pool: str
     servers = [f for name in ("n3", "n1", "n2") for f in ("--server", f"unix:{three[name].socket}")]
     for words in (("cluster", "status"), ("reservation", "list")):
         began = time.monotonic()
+        three.ctl("-o", "json", *words, server="n1")
+        usual_s = time.monotonic() - began
+        began = time.monotonic()
         done = three.ctl(*servers, "-o", "json", *words, server="n3")
-        assert time.monotonic() - began < 6
+        assert time.monotonic() - began < 5 + 2 * usual_s, "it is its share of ten seconds, and not all of them"
         found = json.loads(done.stdout)
         if words[0] == "cluster":
             assert done.returncode == 5
@@ -59,9 +63,9 @@ def test_r10c_a_read_sees_what_was_acknowledged_elsewhere_or_says_that_it_cannot
     n1.kill()
     n2.kill()
     n3.go_on()
-    began = time.monotonic()
+    began = Stopwatch(n3)
     plain = n3.ask("GET", f"/v1/reservations?pool={pool}", timeout_s=3)
-    assert time.monotonic() - began < 3.5
+    assert began.spent_s() < 3.5
     assert (plain.status, plain.json["outcome"]) == (503, "none")
     assert plain.headers["Retry-After"]
     stale = n3.ask("GET", f"/v1/reservations?pool={pool}&stale=ok")
@@ -78,13 +82,15 @@ def test_h23c_status_says_that_nothing_could_be_given(three: Cluster, pool: str,
     conf = json.dumps({"cniVersion": "1.1.0", "name": "net", "ipam": {"type": "ipamd", "pool": pool}}).encode()
     done = plugin.run("STATUS", stdin=conf)
     assert (done.status, json.loads(done.stdout)["code"]) == (1, 11)
-    assert done.took_s < 5
+    away_s = done.took_s
     plugin.settings(f"address unix:{three['n2'].socket}")
-    assert plugin.run("STATUS", stdin=conf).status == 0
+    usual = plugin.run("STATUS", stdin=conf)
+    assert usual.status == 0
+    assert away_s < 5 + usual.took_s
     three["n3"].kill()
     done = plugin.run("STATUS", stdin=conf)
     assert (done.status, json.loads(done.stdout)["code"]) == (1, 50)
-    assert done.took_s < 5
+    assert done.took_s < 5 + usual.took_s
 
 
 def test_w25_a_del_without_quorum_is_put_aside_and_frees_later(three: Cluster, pool: str) -> None:
@@ -93,14 +99,14 @@ def test_w25_a_del_without_quorum_is_put_aside_and_frees_later(three: Cluster, p
     assert given.code == 0
     n2.kill()
     n3.kill()
-    began = time.monotonic()
+    began = Stopwatch(n1)
     assert n1.cni("del", "c1", pool=pool, timeout_s=4).code == 0
-    assert time.monotonic() - began < 1
+    assert began.spent_s() < 1
     assert n1.listed(pool) == [(f"{given.address}/16", "t/a", "eth0", "c1")]
     three.revive()
-    began = time.monotonic()
+    began = Stopwatch(*three)
     while three.level(pool):
-        assert time.monotonic() - began < 10
+        assert began.spent_s() < 10
         time.sleep(0.05)
     for member in three:
         shown = member.ask("GET", f"/v1/addresses/{given.address}").json
@@ -113,9 +119,9 @@ def test_w25_with_del_policy_error_a_del_without_quorum_is_no_success(tmp_path: 
         given = cluster["n1"].add("c1", "t/a")
         cluster["n2"].kill()
         cluster["n3"].kill()
-        began = time.monotonic()
+        began = Stopwatch(cluster["n1"])
         assert cluster["n1"].cni("del", "c1", timeout_s=4).code == 11
-        assert time.monotonic() - began < 5
+        assert began.spent_s() < 5
         assert cluster["n1"].listed() == [(f"{given.address}/16", "t/a", "eth0", "c1")]
         cluster.revive()
         assert cluster["n1"].cni("del", "c1").code == 0
@@ -151,10 +157,10 @@ def test_an_answer_comes_from_any_member_in_time_after_the_leader_died(three: Cl
     leader = three.leader()
     others = three.followers()
     leader.kill()
-    began = time.monotonic()
+    began = Stopwatch(*others)
     got = others[0].add("c", "t/a", pool=pool)
     assert got.code == 0, got.body
-    assert time.monotonic() - began < 4
+    assert began.spent_s() < 4
     if asked == "leader":
         leader.start()
         assert _first(leader, pool).address == got.address

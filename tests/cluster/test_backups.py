@@ -20,7 +20,10 @@ from tests.support.wire import Reply, Wire, cni_conf, cni_headers, json_body
 
 RATE = 500.0
 SUBNET = "10.9.0.0/18"
-PAUSE_S = 0.3
+PAUSE_ADDS = 150
+"""So many pods come between two backups."""
+
+PATIENCE_S = 120.0
 
 
 async def test_backups_under_load_have_all_that_was_answered_before(tmp_path: Path) -> None:
@@ -35,7 +38,7 @@ async def test_backups_under_load_have_all_that_was_answered_before(tmp_path: Pa
         began_s = time.monotonic()
         async with running(load):
             taken = [await take(wire, load, tmp_path / f"backup-{number}.db") for number in range(rounds(10, least=2))]
-            await asyncio.sleep(2 * PAUSE_S)
+            await more(load, 2 * PAUSE_ADDS)
         rate = load.adds / (time.monotonic() - began_s)
         sys.stderr.write(f"{load.adds} ADDs, {rate:.0f} a second, {len(taken)} backups\n")
         wire.close()
@@ -95,9 +98,17 @@ async def running(load: Steady) -> AsyncIterator[None]:
         await task
 
 
+async def more(load: Steady, adds: int) -> None:
+    """Let so many pods come."""
+    enough = load.adds + adds
+    async with asyncio.timeout(PATIENCE_S):
+        while load.adds < enough:  # noqa: ASYNC110 - its clients count
+            await asyncio.sleep(0.01)
+
+
 async def take(wire: Wire, load: Steady, file: Path) -> tuple[Path, int, int]:
     """A backup, its index, and the highest index that was answered before it was asked for."""
-    await asyncio.sleep(PAUSE_S)
+    await more(load, PAUSE_ADDS)
     answered = max((done[-1].index for done in load.answered.values()), default=0)
     got = await wire.ask("GET", "/v1/backup")
     assert got.status == 200, got.body

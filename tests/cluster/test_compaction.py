@@ -44,7 +44,7 @@ def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SmallClu
         yield made
 
 
-@pytest.mark.timeout(240 + 20 * rounds(20, 3))
+@pytest.mark.timeout(900 + 60 * rounds(20, 3))
 def test_r05_kills_while_the_log_is_compacted_lose_nothing(cluster: SmallCluster) -> None:
     chance, load, members = random.Random(SEED), Load(cluster, SEED), list(cluster)
     with load.running():
@@ -54,8 +54,8 @@ def test_r05_kills_while_the_log_is_compacted_lose_nothing(cluster: SmallCluster
             if number % 2:
                 wait_for_compaction(victim)
             victim.restart()
-        wait_for(lambda: min(map(first_entry, members)) > SEVERAL * KEEP_ENTRIES, 60)
-        wait_for(lambda: load.history.acknowledged >= rounds(5000), 120)
+        wait_for(lambda: min(map(first_entry, members)) > SEVERAL * KEEP_ENTRIES, 300)
+        wait_for(lambda: load.history.acknowledged >= rounds(5000), 300)
     shown = final(cluster)
     assert check(load.history, RULES, shown) == []
     assert load.broken == []
@@ -81,7 +81,7 @@ def first_entry(member: MemberServer) -> int:
 
 def wait_for_compaction(member: MemberServer) -> None:
     """Until it begins to drop files."""
-    before, deadline_s = first_entry(member), time.monotonic() + 20
+    before, deadline_s = first_entry(member), time.monotonic() + 120
     while first_entry(member) == before:
         assert time.monotonic() < deadline_s, "its log is not compacted"
         time.sleep(0.001)

@@ -19,6 +19,7 @@ from tests.support.cluster import Away, Got, MemberServer, owned_twice, rounds
 from tests.support.delays import Delays
 from tests.support.lab import CLIENT, Lab
 from tests.support.server import Server
+from tests.support.stopwatch import Stopwatch
 
 pytestmark = pytest.mark.needs_root
 
@@ -63,13 +64,13 @@ def test_an_isolated_leader_knows_it_and_acknowledges_nothing(lab: Lab, pool: st
     leader = lab.leader()
     others = [member for member in lab if member is not leader]
     lab.network.isolate(leader.name, **ways)
-    began_s = time.monotonic()
+    began = Stopwatch(leader)
     with ThreadPoolExecutor(12) as callers:
         writes = [callers.submit(attempt, leader, f"w{n}", f"lost/{n}", pool) for n in range(6)]
         query = f"/v1/reservations?pool={pool}"
         reads = [callers.submit(leader.ask, "GET", query, timeout_s=1.0) for _ in range(6)]
         while leader.status()["leader"] == leader.name:
-            assert time.monotonic() - began_s < ELECTION_S
+            assert began.spent_s() < ELECTION_S
             time.sleep(0.05)
         answers = [one.result() for one in writes]
         seen = [one.result() for one in reads]
@@ -90,8 +91,9 @@ def test_t01_a_dead_member_behind_a_black_hole_delays_nobody(lab: Lab, pool: str
     lab.network.isolate(victim.name)
     victim.kill()
     for number in range(rounds(60)):
-        began_s = time.monotonic()
-        assert asked.add(f"c{number}", f"t/{number}", pool=pool, timeout_s=ELECTION_S).code == 0
+        began_s, began = time.monotonic(), Stopwatch(*(member for member in lab if member.is_running))
+        assert asked.add(f"c{number}", f"t/{number}", pool=pool).code == 0
+        assert began.spent_s() < ELECTION_S
         time.sleep(max(0.0, began_s + 1 - time.monotonic()))
     assert asked.status()["term"] <= term + 1
 
@@ -104,20 +106,22 @@ def test_t02_a_server_behind_a_black_hole_costs_a_client_little(lab: Lab, pool: 
     lab.network.isolate("n3")
     lab.leader([lab["n1"], lab["n2"]])
     servers = [word for name in ("n3", "n1", "n2") for word in ("--server", lab[name].url)]
+    began_s = time.monotonic()
+    lab.remote(tmp_path / "token", *servers[2:], "-o", "json", "cluster", "status")
+    usual_s = time.monotonic() - began_s
     for _ in range(rounds(20)):
         began_s = time.monotonic()
         status = lab.remote(tmp_path / "token", *servers, "-o", "json", "cluster", "status")
         status_s = time.monotonic() - began_s
         listed = lab.remote(tmp_path / "token", *servers, "-o", "json", "reservation", "list", "--pool", pool)
-        assert status_s < 5
-        assert time.monotonic() - began_s - status_s < 5
+        assert max(status_s, time.monotonic() - began_s - status_s) < 4 + 2 * usual_s
         assert (status.returncode, listed.returncode) == (5, 0), status.stderr + listed.stderr
         members = {one["name"]: one["reachable"] for one in json.loads(status.stdout)["members"]}
         assert members == {"n1": True, "n2": True, "n3": False}
         assert [item["pod_ref"] for item in json.loads(listed.stdout)["items"]] == pods
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 def test_t04_time_outs_fit_slow_links(tmp_path: Path) -> None:
     """150 ms each way; the defaults are for a rack, the settings for more."""
     slow = ("--raft-heartbeat-ms", "500", "--raft-min-timeout-ms", "2500", "--raft-max-timeout-ms", "4500")
@@ -147,7 +151,7 @@ def test_t04_bad_time_outs_are_refused_by_name(tmp_path: Path, flags: tuple[str,
     """Others have its ports: whoever opened one first would speak of that."""
     server = Server(tmp_path, *flags)
     with socket.create_server((server.host, server.port)), socket.create_server((server.host, server.raft_port)):
-        done = subprocess.run(server.command(), capture_output=True, text=True, check=False, timeout=20)
+        done = subprocess.run(server.command(), capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 2
     assert named in done.stderr
     assert "in use" not in done.stderr
@@ -155,7 +159,7 @@ def test_t04_bad_time_outs_are_refused_by_name(tmp_path: Path, flags: tuple[str,
     assert not server.socket.exists()
 
 
-@pytest.mark.timeout(60 + 12 * rounds(20, 3))
+@pytest.mark.timeout(300 + 60 * rounds(20, 3))
 def test_p12_leaders_that_are_cut_off_in_turn_give_nothing_twice(lab: Lab, pool: str) -> None:
     """With each swap the one that was cut off is back among the others at the moment at which their leader goes."""
     others_address, leader = None, lab.leader()
@@ -185,9 +189,9 @@ def test_r10c_who_is_cut_off_says_so(lab: Lab, pool: str) -> None:
     lab.network.isolate("n3")
     lab.leader([n1, n2])
     assert n1.add("cb", "t/b", pool=pool).code == 0
-    began_s = time.monotonic()
+    began = Stopwatch(n3)
     plain = n3.ask("GET", f"/v1/reservations?pool={pool}", timeout_s=2)
-    assert time.monotonic() - began_s < 2.5
+    assert began.spent_s() < 2.5
     assert (plain.status, plain.json["outcome"]) == (503, "none")
     stale = n3.ask("GET", f"/v1/reservations?pool={pool}&stale=ok")
     assert (stale.status, stale.headers["Ipamd-Stale"]) == (200, "true")
@@ -206,6 +210,8 @@ def test_a_cut_between_two_that_both_reach_the_third_stops_nobody(lab: Lab, pool
     term = leader.status()["term"]
     for number in range(5):
         for at, member in enumerate(lab):
-            assert member.add(f"c{number}-{at}", f"t/{number}-{at}", pool=pool, timeout_s=3).code == 0
+            began = Stopwatch(*lab)
+            assert member.add(f"c{number}-{at}", f"t/{number}-{at}", pool=pool).code == 0
+            assert began.spent_s() < 3
     assert leader.status()["term"] == term
     assert CLIENT in lab.network.addresses

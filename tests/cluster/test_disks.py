@@ -15,6 +15,7 @@ import pytest
 
 from tests.support.cluster import Away, Cluster, Got, MemberServer, owned_twice
 from tests.support.disks import Disk
+from tests.support.server import STOP_S
 
 DISK_MIB = 64
 SYNC_FAILS = "Input/output error"
@@ -48,9 +49,9 @@ class Small:
     def _one(self, member: MemberServer) -> Got:
         number = next(self._numbers)
         pod, container = f"t/{number}", f"c{number}"
-        got = member.add(container, pod, timeout_s=3)
+        got = member.add(container, pod, timeout_s=10)
         if got.code == 0 and number % 4 == 0:
-            gone = member.cni("del", container, pod, timeout_s=3)
+            gone = member.cni("del", container, pod, timeout_s=10)
             if gone.status != 200:
                 assert gone.code == 11, gone.body
         elif got.code == 0:
@@ -94,7 +95,7 @@ def test_d02_a_full_disk_takes_one_member_out_and_none_of_the_others(small: Smal
     assert not full.is_ready()
     assert "no room" in full.log or "no space" in full.log
     small.ballast.unlink()
-    full.wait_ready(20)
+    full.wait_ready()
     assert {got.code for got in small.work(full)} == {0}
     assert full.stop() == 0
     assert {got.code for got in small.work(others[0])} == {0}
@@ -124,7 +125,7 @@ def test_a_failed_sync_stops_the_member_with_a_sentence(three: Cluster, pool: st
             got = victim.add("cx", "t/x", pool=pool, timeout_s=8)
             given |= {"t/x": got.address} if got.code == 0 else {}
         assert victim.process is not None
-        assert victim.process.wait(10) == 70
+        assert victim.process.wait(STOP_S) == 70
     assert SYNC_FAILS in victim.log
     again = other.add("cy", "t/y", pool=pool)
     assert again.code == 0, again.body
@@ -142,7 +143,7 @@ def failing_syncs(member: MemberServer) -> Iterator[None]:
     calls = "fsync,fdatasync"
     with subprocess.Popen([*command, "-e", f"trace={calls}", "-e", f"inject={calls}:error=EIO"]) as tracer:
         try:
-            _until(lambda: _is_traced_or_gone(member), 10, member)
+            _until(lambda: _is_traced_or_gone(member), 60, member)
             yield
         finally:
             tracer.terminate()

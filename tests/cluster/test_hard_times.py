@@ -18,10 +18,10 @@ from tests.support.server import ServerError, free_port
 
 def until_known(three: Cluster, container: str, pod: str, pool: str) -> Got:
     """An ADD through whoever answers, again and again as a runtime does."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         with suppress(Away):
-            got = three.any().add(container, pod, pool=pool, timeout_s=3)
+            got = three.any().add(container, pod, pool=pool)
             if got.code != 11:
                 return got
         time.sleep(0.05)
@@ -45,7 +45,7 @@ def add_while_the_leader_dies(three: Cluster, container: str, pod: str, pool: st
     leader.spawn()
 
 
-@pytest.mark.timeout(60 + 10 * rounds(200))
+@pytest.mark.timeout(300 + 30 * rounds(200))
 def test_h24_a_pod_whose_leader_dies_is_there_once(three: Cluster, pool: str) -> None:
     chance = random.Random(24)
     for number in range(rounds(200)):
@@ -87,13 +87,14 @@ def test_l04_a_pinned_address_is_never_given_away_not_even_in_the_first_moment(t
             member.spawn()
         codes: list[int] = []
         early = 0
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while codes.count(0) < 6:
             assert time.monotonic() < deadline
             try:
                 got = three.any().add(f"c{number}-{len(codes)}", f"t/{number}-{len(codes)}", pool=pool, timeout_s=1)
             except Away:
                 early += 0 not in codes
+                time.sleep(0.02)
                 continue
             early += got.code == 11
             codes.append(got.code)
@@ -114,7 +115,7 @@ def own(tmp_path: Path) -> Iterator[Cluster]:
         yield cluster
 
 
-def wait_for(what: Callable[[], object], timeout_s: float = 20) -> None:
+def wait_for(what: Callable[[], object], timeout_s: float = 60) -> None:
     """Until something is so. Raises AssertionError."""
     deadline = time.monotonic() + timeout_s
     while not what():
@@ -177,12 +178,12 @@ def test_r04_a_member_whose_database_is_overwritten_serves_no_rubbish(own: Clust
     victim.start()
     truth = set(own.level())
     damage(victim, 0)
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     number = 0
     while victim.is_running and victim.is_ready() and time.monotonic() < deadline:
         number += 1
         if not is_given(victim, f"v{number}", f"v/{number}"):
-            wait_for(lambda: not (victim.is_running and victim.is_ready()), 2)
+            wait_for(lambda: not (victim.is_running and victim.is_ready()))
         with suppress(Away):
             assert {row for row in victim.listed() if row[1].startswith("t/")} == truth
     assert not (victim.is_running and victim.is_ready()), "it is ready after its database was overwritten"
@@ -194,13 +195,13 @@ def test_r04_a_member_whose_database_is_overwritten_serves_no_rubbish(own: Clust
 def is_given(member: MemberServer, container: str, pod: str) -> bool:
     """Whether an ADD succeeds; or it is answered with 11, or not at all."""
     with suppress(Away):
-        code = member.add(container, pod, timeout_s=3).code
+        code = member.add(container, pod).code
         assert code in (0, 11)
         return code == 0
     return False
 
 
-@pytest.mark.timeout(180 + 20 * rounds(20))
+@pytest.mark.timeout(300 + 60 * rounds(20))
 def test_r06_a_damaged_page_is_found_or_does_no_harm(own: Cluster, tmp_path: Path) -> None:
     victim = own["n2"]
     truth = [row for row in own.level() if row[1].startswith("t/")]
@@ -244,5 +245,5 @@ def is_found(victim: MemberServer, truth: list[Row]) -> bool:
 def wait_gone(victim: MemberServer) -> bool:
     """Whether it ends by itself within a moment."""
     with suppress(AssertionError):
-        wait_for(lambda: not victim.is_running, 5)
+        wait_for(lambda: not victim.is_running, 30)
     return not victim.is_running

@@ -44,5 +44,5 @@ def test_three_on_loopback_without_certificates(tmp_path: Path) -> None:
 def _ask(server: Server, method: str, path: str, body: object = None) -> Any:
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(f"{server.url}{path}", data, {"Content-Type": "application/json"}, method=method)
-    with urllib.request.urlopen(request, timeout=10) as answer:
+    with urllib.request.urlopen(request, timeout=60) as answer:
         return json.loads(answer.read())

@@ -25,9 +25,9 @@ def write(member: MemberServer, pod: str, pool: str, timeout_s: float = 10.0) ->
 
 def until_known(three: Cluster, pod: str, pool: str) -> Got:
     """The definite answer, from whoever gives it."""
-    deadline_s = time.monotonic() + 20
+    deadline_s = time.monotonic() + 60
     while time.monotonic() < deadline_s:
-        got = write(three.any(), pod, pool, 3)
+        got = write(three.any(), pod, pool)
         if got is not None and got.status != 503:
             return got
         time.sleep(0.05)
@@ -50,7 +50,7 @@ def is_unknown(got: Got | None) -> bool:
     return got is not None and got.status == 503 and got.json["outcome"] == "unknown" and "Retry-After" in got.headers
 
 
-@pytest.mark.timeout(60 + 20 * rounds(10, 2))
+@pytest.mark.timeout(300 + 60 * rounds(10, 2))
 @pytest.mark.parametrize("asked", ["the leader", "a follower"])
 def test_an_outcome_that_nobody_knows_is_resolved_under_the_same_key(three: Cluster, pool: str, asked: str) -> None:
     """The leader has the proposal and nobody hears of it; or a follower has sent it on, and hears nothing."""
@@ -71,7 +71,7 @@ def test_an_outcome_that_nobody_knows_is_resolved_under_the_same_key(three: Clus
     assert {pod for _, pod, *_ in three.level(pool)} == {f"t/{number}" for number in range(rounds(10, 2))}
 
 
-@pytest.mark.timeout(60 + 20 * rounds(30, 4))
+@pytest.mark.timeout(300 + 60 * rounds(30, 4))
 def test_a_write_is_done_once_under_its_key_whenever_the_leader_dies(three: Cluster, pool: str) -> None:
     chance = random.Random(30)
     unanswered = 0

@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from tests.support.cluster import Cluster, MemberServer
-from tests.support.server import ServerError, free_port
+from tests.support.server import STOP_S, ServerError, free_port
+from tests.support.stopwatch import Stopwatch
 
 _numbers = count(4)
 
@@ -67,7 +68,7 @@ def test_a_removed_member_stops_and_says_so(three: Cluster, pool: str, joined: M
     _wait_for_vote(three, joined)
     assert three.ctl("cluster", "remove", joined.name, server="n1").returncode == 0
     assert joined.process is not None
-    assert joined.process.wait(10) == 0
+    assert joined.process.wait(STOP_S) == 0
     assert "was removed from its cluster" in joined.log
     with pytest.raises(ServerError, match="status 0"):
         joined.start()
@@ -137,7 +138,7 @@ def test_a_stopped_leader_hands_over_first(three: Cluster, pool: str) -> None:
     term = leader.status()["term"]
     began = time.monotonic()
     assert leader.stop() == 0
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 20, "it does not wait for what does not come"
     others = [member for member in three if member is not leader]
     next_leader = three.leader(others)
     assert next_leader.status()["term"] == term + 1
@@ -164,7 +165,7 @@ def test_one_becomes_three_and_one_again_without_a_pause(tmp_path: Path) -> None
                 assert cluster.ctl("cluster", "remove", name, server="n1").returncode == 0
                 process = cluster[name].process
                 assert process is not None
-                assert process.wait(10) == 0
+                assert process.wait(STOP_S) == 0
         assert [member["name"] for member in cluster["n1"].status()["members"]] == ["n1"]
         last = cluster.ctl("cluster", "remove", "n1", server="n1")
         assert (last.returncode, "the last member with a vote" in last.stderr) == (1, True)
@@ -286,9 +287,9 @@ def writing(member: MemberServer) -> Iterator[Written]:
 
     def write() -> None:
         while not stopping.is_set():
-            began = time.monotonic()
+            began = Stopwatch(member)
             got = member.add(f"w{written.done}", f"writer/{written.done}")
-            written.longest_s = max(written.longest_s, time.monotonic() - began)
+            written.longest_s = max(written.longest_s, began.spent_s())
             if got.code != 0:
                 written.failed.append(got.body)
                 return
@@ -308,7 +309,7 @@ def _shown(three: Cluster, name: str) -> dict[str, Any]:
     return next(member for member in members if member["name"] == name)
 
 
-def _wait_for(what: Callable[[], object], timeout_s: float = 20) -> None:
+def _wait_for(what: Callable[[], object], timeout_s: float = 60) -> None:
     deadline = time.monotonic() + timeout_s
     while not what():
         assert time.monotonic() < deadline
@@ -316,7 +317,7 @@ def _wait_for(what: Callable[[], object], timeout_s: float = 20) -> None:
 
 
 def _wait_for_vote(three: Cluster, member: MemberServer) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         shown = {one["name"]: one["voter"] for one in three["n1"].status()["members"]}
         if shown.get(member.name):

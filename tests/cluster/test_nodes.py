@@ -20,7 +20,7 @@ from tests.support.wire import cni_conf, cni_headers
 
 SWIFT = ("--report-every-s", "1", "--heartbeat-every-s", "1", "--evidence-grace-s", "2", "--cooldown-s", "0")
 LOST_S = 5
-FREED_S = 12.0
+FREED_S = 60.0
 QUIET_S = 6.0
 """Long enough for two reports and the grace between them, if they were to free something."""
 
@@ -80,12 +80,11 @@ def remove(name: str) -> None:
     subprocess.run(["ip", "netns", "delete", name], check=True)
 
 
-def wait_for(what: Callable[[], bool], within_s: float = FREED_S) -> float:
-    """How long it took."""
+def wait_for(what: Callable[[], bool], within_s: float = FREED_S) -> None:
     began = time.monotonic()
     while time.monotonic() - began < within_s:
         if what():
-            return time.monotonic() - began
+            return
         time.sleep(0.1)
     raise AssertionError(f"it did not come about within {within_s} s")
 
@@ -119,9 +118,10 @@ def test_a_namespace_that_is_gone_frees_its_address_and_one_that_lives_keeps_it(
     kept = node.cni("add", "c1", "t/lives", netns=lives).address
     freed = node.cni("add", "c2", "t/dies", netns=dies).address
     wait_for(lambda: node.pods()["t/dies"]["alive"] is True)
+    began_s = time.monotonic()
     remove(dies)
-    took_s = wait_for(lambda: "t/dies" not in node.pods())
-    assert took_s > 2
+    wait_for(lambda: "t/dies" not in node.pods())
+    assert time.monotonic() - began_s > 2
     events = node.ask("GET", "/v1/events?limit=5000").json["items"]
     (event,) = [one for one in events if one["kind"] == "released"]
     assert (event["address"], event["node"]) == (freed, node.name)
@@ -235,7 +235,7 @@ def state_of(server: MemberServer, name: str) -> str:
         return "away"
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("way", ["paused", "killed"])
 def test_servers_that_were_all_stopped_lose_nobody(swift: Cluster, way: str) -> None:
     """For longer than a node may be silent; at ROUNDS=1 for so long that a lost one would have been reclaimed too."""
@@ -255,21 +255,24 @@ def test_servers_that_were_all_stopped_lose_nobody(swift: Cluster, way: str) -> 
     assert len(swift.any().listed("given-back", stale=False)) == 3
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 def test_a_dead_node_gives_back_what_its_pools_say_and_nothing_else(swift: Cluster) -> None:
     swift.revive()
     victim = swift.followers()[0]
     one, two = (member for member in swift if member is not victim)
-    assert victim.add("d1", "t/kept", pool="kept").code == 0
-    assert victim.add("d2", "t/gone", pool="given-back").code == 0
-    moved = victim.add("d3", "t/moved", pool="given-back").address
-    others = [member.add("d4", f"t/at-{member.name}", pool="given-back").address for member in (one, two)]
+    own = {"Ipamd-Boot-Id": BOOT_ID}  # the servers report from this host: from another one that would be a clash
+    assert victim.add("d1", "t/kept", pool="kept", **own).code == 0
+    assert victim.add("d2", "t/gone", pool="given-back", **own).code == 0
+    moved = victim.add("d3", "t/moved", pool="given-back", **own).address
+    others = [member.add("d4", f"t/at-{member.name}", pool="given-back", **own).address for member in (one, two)]
     wait_for(lambda: state_of(one, victim.name) == "alive")
+    began_s = time.monotonic()
     victim.kill()
-    wait_for(lambda: state_of(one, victim.name) == "lost", 30)
-    assert two.add("e3", "t/moved", pool="given-back").address == moved
+    wait_for(lambda: state_of(one, victim.name) == "lost")
+    assert two.add("e3", "t/moved", pool="given-back", **own).address == moved
     assert "t/gone" in {row[1] for row in one.listed("given-back", stale=False)}
-    assert wait_for(lambda: "t/gone" not in {row[1] for row in one.listed("given-back", stale=False)}, 90) > 40
+    wait_for(lambda: "t/gone" not in {row[1] for row in one.listed("given-back", stale=False)}, 180)
+    assert time.monotonic() - began_s > 60
     left = {row[1]: row[0].split("/")[0] for row in one.listed("given-back", stale=False)}
     assert left["t/moved"] == moved
     assert [left[f"t/at-{member.name}"] for member in (one, two)] == others

@@ -24,7 +24,7 @@ from tests.support.server import Server
 from tests.support.wire import content_length
 
 KILLS = 20
-SETTLED_S = 15
+SETTLED_S = 60
 
 RUNTIME = """
 import subprocess, sys
@@ -50,7 +50,7 @@ class Host:
         headers = {"Authorization": f"Bearer {self.server.token}", "Content-Type": "application/json"}
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(f"{self.server.url}{path}", data, headers, method=method)
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return json.loads(answer.read())
 
     def entries(self) -> list[tuple[str, str, str]]:
@@ -133,7 +133,7 @@ def kill_before_it_prints(host: Host, container: str) -> None:
             assert plugin.poll() is None
         finally:
             plugin.kill()
-        assert plugin.wait(10) == -signal.SIGKILL
+        assert plugin.wait(60) == -signal.SIGKILL
         assert printed() == 0
 
 
@@ -185,7 +185,7 @@ def orphan(host: Host, container: str, address: str) -> Iterator[Orphan]:
         try:
             wait_for(lambda: has_connection(pid))
             runtime.kill()
-            assert runtime.wait(10) == -signal.SIGKILL
+            assert runtime.wait(60) == -signal.SIGKILL
             left = Orphan(pidfd)
             assert not left.has_ended()
             yield left

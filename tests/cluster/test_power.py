@@ -29,7 +29,7 @@ pytestmark = pytest.mark.needs_disks
 ROUNDS = rounds(20, 2)
 SEED = int(os.environ.get("POWER_SEED", str(time.time_ns() % 10**9)))
 ADDS_A_ROUND = 1_010
-LONGEST_ROUND_S = 60.0
+LONGEST_ROUND_S = 300.0
 CLIENTS_A_MEMBER, PODS_A_CLIENT = 12, 40
 SUBNET = "10.8.0.0/20"
 DISK_MIB = 256
@@ -126,7 +126,7 @@ class Rack:
 def examine(member: MemberServer) -> None:
     """`ipamd doctor` finds nothing in what the cut left."""
     command = [sys.executable, "-m", "ipamd.main", "doctor", "--data-dir", str(member.data_dir)]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert ended.returncode == 0, f"seed {SEED}, {member.name}\n{ended.stdout}{ended.stderr}"
 
 
@@ -140,7 +140,7 @@ def rack(tmp_path: Path) -> Iterator[Rack]:
         yield Rack(cluster, disks)
 
 
-@pytest.mark.timeout(120 + 90 * ROUNDS)
+@pytest.mark.timeout(300 + 400 * ROUNDS)
 async def test_power_cuts_lose_nothing_that_was_answered(rack: Rack) -> None:
     print(f"seed {SEED}, {ROUNDS} rounds")  # noqa: T201 - pytest shows it with a failure
     for _ in range(ROUNDS):

@@ -20,7 +20,7 @@ from tests.support.restores import run_restore
 from tests.support.server import Server
 from tests.support.wire import cni_conf
 
-SOON_S = 20.0
+SOON_S = 60.0
 
 
 class Host:
@@ -74,7 +74,7 @@ class Site:
     def ipamctl(self, *words: str) -> subprocess.CompletedProcess[str]:
         environment = {**os.environ, "IPAMCTL_SERVER": f"unix:{self.server.socket}"}
         command = [str(BIN / "ipamctl"), *words]
-        return subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=60)
+        return subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=120)
 
     def holders(self) -> dict[str, str]:
         return {

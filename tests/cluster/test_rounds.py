@@ -15,6 +15,8 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from email.utils import parsedate_to_datetime
+from functools import partial
+from itertools import count, cycle
 from pathlib import Path
 
 import pytest
@@ -45,10 +47,20 @@ class Trial:
         self.done: Counter[str] = Counter()
         self.back_s: list[float] = []
 
-    def play(self, count: int) -> Iterator[MemberServer]:
-        """Rounds; each gives a random member, and ends once all are ready again and calls are answered."""
+    @property
+    def unknown(self) -> int:
+        """How many calls were not answered."""
+        return sum(not call.done for call in self.load.history.calls)
+
+    def play(self, least: int) -> Iterator[MemberServer]:
+        """Rounds; each gives a random member, and ends once all are ready again and calls are answered.
+
+        There are some more where no fault has met a call under way yet.
+        """
         with self.load.running():
-            for _ in range(count):
+            for number in count():
+                if number >= least and (self.unknown or number >= 4 * least):
+                    return
                 self._wait_for_answers(time.monotonic())
                 yield self.chance.choice([*self.lab])
                 began_s = time.monotonic()
@@ -61,13 +73,12 @@ class Trial:
         lab, history = self.lab, self.load.history
         shown = final(lab)
         wait_for(lab.agrees)
-        unknown = sum(not call.done for call in history.calls)
-        figures = f"{history.acknowledged} answered, {unknown} unknown, {len(history.reads)} linearizable lists"
+        figures = f"{history.acknowledged} answered, {self.unknown} unknown, {len(history.reads)} linearizable lists"
         back = f"answers again after p50 {statistics.median(self.back_s):.2f} s, max {max(self.back_s):.2f} s"
         print(f"seed {SEED}: {dict(self.done)}; {figures}; {back}")  # noqa: T201 - pytest shows it with a failure
         assert check(history, RULES, shown) == [], f"seed {SEED}"
         assert self.load.broken == [], f"seed {SEED}"
-        assert unknown > 0
+        assert self.unknown > 0
         for member in lab:
             member.kill()
             examine(member)
@@ -83,7 +94,7 @@ class Trial:
 def examine(member: MemberServer) -> None:
     """`ipamd doctor` finds nothing."""
     command = [sys.executable, "-m", "ipamd.main", "doctor", "--data-dir", str(member.data_dir)]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert ended.returncode == 0, f"seed {SEED}: {member.name}\n{ended.stdout}{ended.stderr}"
 
 
@@ -96,7 +107,7 @@ def trial(directory: Path, *, clocks: bool = False) -> Iterator[tuple[Trial, Clo
         yield Trial(lab), moved
 
 
-@pytest.mark.timeout(120 + 15 * ROUNDS)
+@pytest.mark.timeout(300 + 60 * ROUNDS)
 def test_kills_of_any_members_at_any_moment(tmp_path: Path) -> None:
     with trial(tmp_path) as (one, _):
         for victim in one.play(ROUNDS):
@@ -143,7 +154,7 @@ def pause(one: Trial, victim: MemberServer) -> None:
 CUTS = (cut_two_ways, cut_two_ways, mute, deafen, cut_a_link, cut_all, pause, pause, pause)
 
 
-@pytest.mark.timeout(120 + 20 * ROUNDS)
+@pytest.mark.timeout(300 + 60 * ROUNDS)
 def test_cuts_and_pauses_of_any_members(tmp_path: Path) -> None:
     with trial(tmp_path) as (one, _):
         for victim in one.play(ROUNDS):
@@ -155,22 +166,22 @@ def test_cuts_and_pauses_of_any_members(tmp_path: Path) -> None:
         one.judge()
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(900)
 def test_jumps_of_one_clock(tmp_path: Path) -> None:
     with trial(tmp_path, clocks=True) as (one, clocks):
         assert clocks is not None
         jumps = [(to_s, who) for to_s in JUMPS_S for who in ("leader", "follower")]
-        for (to_s, who), _ in zip(jumps, one.play(len(jumps)), strict=True):
+        for (to_s, who), _ in zip(cycle(jumps), one.play(len(jumps)), strict=False):
             leader = one.lab.leader()
             victim = leader if who == "leader" else one.lab.followers()[0]
             clocks.jump(victim, to_s)
-            time.sleep(0.5)
-            assert abs(seen_by(victim) - time.time() - USUAL_S - to_s) < 60, "the clock did not jump"
+            wait_for(partial(has_jumped, victim, to_s))
             victim.kill() if one.chance.random() < 0.3 else clocks.jump(victim, 0)
             one.done[f"{who} {to_s:+} s"] += 1
         one.judge()
 
 
-def seen_by(member: MemberServer) -> float:
-    """The wall clock of a member, from what it writes into the head of an answer."""
-    return parsedate_to_datetime(member.ask("GET", "/livez").headers["Date"]).timestamp()
+def has_jumped(member: MemberServer, to_s: int) -> bool:
+    """Whether that is the wall clock of a member, from what it writes into the head of an answer."""
+    seen_s = parsedate_to_datetime(member.ask("GET", "/livez").headers["Date"]).timestamp()
+    return abs(seen_s - time.time() - USUAL_S - to_s) < 60

@@ -11,7 +11,9 @@ from pathlib import Path
 
 from ipamd import __version__
 from ipamd.core.levels import LEVEL
+from tests.cluster.load import wait_for
 from tests.support.cluster import Cluster, MemberServer
+from tests.support.server import STOP_S
 
 
 def tamper(member: MemberServer, statement: str) -> None:
@@ -22,7 +24,7 @@ def tamper(member: MemberServer, statement: str) -> None:
 
 def repaired(member: MemberServer) -> None:
     command = [sys.executable, "-m", "ipamd.main", "doctor", "--data-dir", str(member.data_dir), "--apply"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert (done.returncode, "repaired: make the state anew from the journal" in done.stdout) == (0, True), done.stdout
 
 
@@ -38,11 +40,11 @@ def test_a_member_whose_state_was_changed_behind_its_back_stops(tmp_path: Path) 
         tamper(victim, "UPDATE reservations SET note = 'tampered'")
         victim.spawn()
         assert victim.process is not None
-        assert victim.process.wait(20) == 70
+        assert victim.process.wait(STOP_S) == 70
         assert "this one is not that of the majority, and stops" in victim.log
         assert others[0].add("cx", "t/x").code == 0
         assert all(member.is_running for member in others)
-        assert f"{victim.name}" in others[0].log + others[1].log
+        wait_for(lambda: f"{victim.name}" in others[0].log + others[1].log)
 
 
 def test_states_are_compared_when_an_operator_asks(tmp_path: Path) -> None:

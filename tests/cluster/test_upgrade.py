@@ -27,7 +27,7 @@ BASE = "1018d21671b366e8f77db08e79b5bb310d26214c"
 OLD_AGENT = "b6ea27576156601e4ea4696e1f93e67c5774512e"
 
 CONF = b'{"cniVersion":"1.0.0","name":"net","ipam":{"type":"ipamd","pool":"p"}}'
-READY_S = 60.0
+READY_S = 120.0
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +124,7 @@ def through_plugin(agent: Agent, program: Path) -> Call:
     return call
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(1500)
 def test_a_cluster_is_rolled_forward_and_back_and_forward_under_load(
     cluster: Rolling, base: Build, new: Build, tmp_path: Path
 ) -> None:

@@ -7,7 +7,6 @@ import os
 import random
 import socket
 import sqlite3
-import statistics
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -21,12 +20,20 @@ from urllib.parse import quote
 import pytest
 
 from tests.support.cluster import Away, Cluster, Got, MemberServer, owned_twice, rounds
+from tests.support.stopwatch import Stopwatch
 from tests.support.wire import cni_headers
 
 MIB = 1 << 20
 PAGE = 500
 SPENT = ("bound", "held", "cooling", "quarantined", "withheld", "elsewhere", "free")
 JSON = {"Content-Type": "application/json"}
+
+
+def worked_s(member: MemberServer) -> float:
+    """How long it had a processor so far."""
+    return (
+        sum(float(task.read_text().split()[0]) for task in Path(f"/proc/{member.pid}/task").glob("*/schedstat")) / 1e9
+    )
 
 
 def used(member: MemberServer, pool: str) -> dict[str, int]:
@@ -45,7 +52,7 @@ def test_w36c_two_hundred_at_once_get_two_hundred_addresses(three: Cluster, pool
     assert {address.split("/")[0] for address, *_ in listed} == {got.address for got in given}
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(900)
 def test_w44c_the_thousandth_costs_what_the_first_did(three: Cluster) -> None:
     three.pool("w44", "10.244.0.0/20")
     count = rounds(1000)
@@ -53,22 +60,29 @@ def test_w44c_the_thousandth_costs_what_the_first_did(three: Cluster) -> None:
 
     def timed(verb: str, number: int) -> Got:
         member = list(three)[number % 3]
-        began_s = time.monotonic()
+        began = Stopwatch(*three)
         got = member.cni(verb, f"c{number}", f"t/{number}", pool="w44")
-        took_s.append(time.monotonic() - began_s)
+        took_s.append(began.spent_s())
         return got
 
+    def called(verb: str) -> tuple[list[Got], list[float]]:
+        """All calls, and what each tenth of them was for the members' processors."""
+        got: list[Got] = []
+        spent_s: list[float] = []
+        for tenth in range(0, count, count // 10):
+            before_s = sum(map(worked_s, three))
+            got += callers.map(lambda n: timed(verb, n), range(tenth, tenth + count // 10))
+            spent_s.append(sum(map(worked_s, three)) - before_s)
+        return got, spent_s
+
     with ThreadPoolExecutor(20) as callers:
-        first = list(callers.map(lambda n: timed("add", n), range(count)))
-        tenth = count // 10
-        begin_s, end_s = statistics.median(took_s[:tenth]), statistics.median(took_s[-tenth:])
-        again = list(callers.map(lambda n: timed("add", n), range(count)))
-        again_s = statistics.median(took_s[-tenth:])
-        gone = list(callers.map(lambda n: timed("del", n), range(count)))
+        first, first_s = called("add")
+        again, again_s = called("add")
+        gone, _ = called("del")
     assert {got.code for got in (*first, *again, *gone)} == {0}
     assert len({got.address for got in first}) == count
     assert [got.address for got in again] == [got.address for got in first]
-    assert max(end_s, again_s) <= 3 * begin_s
+    assert max(first_s[-1], again_s[-1]) <= 3 * first_s[0], (first_s, again_s)
     assert sorted(took_s)[int(len(took_s) * 0.99)] < 2
     assert three.level("w44") == []
 
@@ -105,12 +119,12 @@ class Mix:
         kept = [container for pod, container in self.held.items() if pod != gone]
         conf = {"cniVersion": "1.1.0", "name": "net", "ipam": {"type": "ipamd", "pool": self.pool}}
         body = {**conf, "cni.dev/valid-attachments": [{"containerID": one, "ifname": "eth0"} for one in kept]}
-        assert self._until_known(lambda member: gc(member, body, 3)).code == 0
+        assert self._until_known(lambda member: gc(member, body, 10)).code == 0
         self.held.pop(gone or "", None)
 
     def until_known(self, verb: str, container: str, pod: str, pool: str | None = None) -> Got:
         """The answer to a call, made again and again until there is one."""
-        more: dict[str, Any] = {"pool": pool or self.pool, "timeout_s": 3, "Ipamd-Node": "n1"}
+        more: dict[str, Any] = {"pool": pool or self.pool, "timeout_s": 10, "Ipamd-Node": "n1"}
         return self._until_known(lambda member: member.cni(verb, container, pod, **more))
 
     def _until_known(self, call: Callable[[MemberServer], Got]) -> Got:
@@ -140,7 +154,7 @@ def agree(three: Cluster, pool: str) -> None:
         assert sum(counts[name] for name in SPENT) == counts["total"], counts
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(900)
 def test_w37c_s12c_lists_and_counts_agree_while_leaders_change(three: Cluster, pool: str) -> None:
     mix = Mix(three, pool, 37)
     for number in range(rounds(10, 4)):
@@ -214,14 +228,14 @@ def test_p07c_bad_calls_are_refused_and_leave_nothing(three: Cluster, pool: str)
 def silent(port: int, first: bytes) -> socket.socket | None:
     """A connection that says so much and no more; None: it was not let in."""
     try:
-        made = socket.create_connection(("127.0.0.1", port), 5)
+        made = socket.create_connection(("127.0.0.1", port), 60)
         made.sendall(first)
     except OSError:
         return None
     return made
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(900)
 def test_r01_silent_connections_delay_nobody(three: Cluster, pool: str) -> None:
     asked = three.followers()[0]
     term = asked.status()["term"]
@@ -234,10 +248,10 @@ def test_r01_silent_connections_delay_nobody(three: Cluster, pool: str) -> None:
             if made is not None:
                 bad.append(kept.enter_context(made))
         for number in range(30):
-            began_s = time.monotonic()
+            began = Stopwatch(*three)
             assert asked.add(f"c{number}", f"t/{number}", pool=pool).code == 0
-            assert time.monotonic() - began_s < 2
-        closed_by(bad, time.monotonic() + 75)
+            assert began.spent_s() < 2
+        closed_by(bad, time.monotonic() + 120)
     assert [member.is_running for member in three] == [True] * 3
     assert asked.status()["term"] == term
 
@@ -283,7 +297,7 @@ def paged(member: MemberServer, pool: str) -> list[tuple[str, str]]:
     return rows
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1500)
 def test_w45c_long_lists_and_gc_hold_nobody_up(crowded: Cluster) -> None:
     count = rounds(20_000, 2000)
     members = list(crowded)
@@ -305,9 +319,9 @@ def test_w45c_long_lists_and_gc_hold_nobody_up(crowded: Cluster) -> None:
         metrics = callers.submit(lambda: [used(members[2], "crowd") for _ in range(20)])
         took_s = []
         for number in range(20):
-            began_s = time.monotonic()
+            began = Stopwatch(*members)
             assert members[number % 3].add(f"a{number}", f"meanwhile/{number}", pool="crowd").code == 0
-            took_s.append(time.monotonic() - began_s)
+            took_s.append(began.spent_s())
         rows = lists.result()
         assert collected.result().code == 0, collected.result()
         assert all(count <= one["bound"] <= count + 20 for one in metrics.result())
