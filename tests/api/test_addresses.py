@@ -16,7 +16,7 @@ async def test_every_state_has_its_reason(stack: Stack) -> None:
         await stack.cni("add", conf(), CNI_ContainerID=pod, CNI_Args=f"IPAMD_POD_REF=t/{pod}")
     await stack.cni("del", conf(), CNI_ContainerID="b")
     await stack.ask("POST", "/v1/reservations", {"pool": "p", "pod_ref": "t/h", "addresses": ["192.0.2.9"]})
-    await stack.ask("POST", "/v1/addresses/192.0.2.10/quarantine", {"for_s": 60, "note": "seen twice"})
+    await stack.ask("POST", "/v1/addresses/192.0.2.10/quarantine", {"for_s": 6000, "note": "seen twice"})
     await stack.ask("POST", "/v1/addresses/192.0.2.2/quarantine", {})
     expected = {
         "192.0.2.1": ("gateway", "gateway"),
