@@ -121,6 +121,11 @@ def usable_bounds(network: Network) -> tuple[int, int]:
     return network.value + 1, network.last - (network.family == 4)
 
 
+def has_mapped(family: int, first: int, last: int) -> bool:
+    """Whether some of these addresses are IPv4-mapped: no text names them, so that nobody could ask for one."""
+    return family == 6 and first <= _MAPPED_LAST and last >= _MAPPED_FIRST
+
+
 def _parse_length(text: str, family: int, whole: str) -> int:
     if not (text.isascii() and text.isdigit()) or len(text) > 3 or int(text) > BITS[family]:
         raise AddressError(f"{whole!r} has no prefix length between 0 and {BITS[family]}")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-from ipamd.core.addresses import Address, AddressError, Network, parse_address, parse_network, usable_bounds
+from ipamd.core.addresses import Address, AddressError, Network, has_mapped, parse_address, parse_network, usable_bounds
 from ipamd.core.intervals import Span
 from ipamd.core.model import DEFAULT_SPACE, FOREVER, Dns, PoolDefinition, Range, RangeSet, Route, Strategy
 from ipamd.core.names import InvalidName, check_name
@@ -134,6 +134,8 @@ def read_range(text: RangeText, where: str = "range", keys: RangeKeys = _KEYS) -
     first, last = max(lowest, start if start is not None else lowest), min(highest, end if end is not None else highest)
     if first > last:
         raise DefinitionError(f"{where} has no address that can be handed out between its bounds in {subnet}")
+    if has_mapped(subnet.family, first, last):
+        raise DefinitionError(f"{where} has IPv4-mapped addresses (::ffff:0:0/96) between its bounds in {subnet}")
     if len(text.exclude) > MAX_EXCLUDES:
         raise DefinitionError(f"{where}.{keys.exclude} has over {MAX_EXCLUDES} entries")
     excludes = tuple(

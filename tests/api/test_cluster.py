@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ipamd import __version__
 from tests.support.stack import Stack
 
 GOOD = {"name": "n2", "raft": "n2.example:7481", "api": "https://n2.example:7480"}
@@ -17,6 +18,7 @@ async def test_a_cluster_of_one_is_shown_whole(stack: Stack) -> None:
     (member,) = got.json["members"]
     assert (got.json["leader"], member["name"], member["reachable"], member["lag"]) == ("n1", "n1", True, 0)
     assert (member["certificate_days"], member["digest"]) == (None, None)
+    assert member["version"] == __version__
 
 
 async def test_a_cluster_of_one_has_nobody_to_compare_its_state_with(stack: Stack) -> None:

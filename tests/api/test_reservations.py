@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from tests.api.test_shapes import check_problem
+from tests.support.eventually import PATIENCE_S
 from tests.support.stack import Stack, conf
 
 
@@ -40,12 +42,13 @@ async def test_with_a_container_it_is_bound_and_without_it_is_held(stack: Stack)
 async def test_what_is_held_for_a_time_ends_by_itself(stack: Stack) -> None:
     await stack.pool(subnet="192.0.2.7/32", cooldown_s=0)
     await reserve(stack, ttl_s=0)
-    for _ in range(40):
-        got = await stack.ask("POST", "/v1/reservations", {"pool": "p", "pod_ref": "t/b"})
-        if got.status == 201:
-            break
-        check_problem(got, "pool_exhausted")
-    assert got.status == 201
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            got = await stack.ask("POST", "/v1/reservations", {"pool": "p", "pod_ref": "t/b"})
+            if got.status == 201:
+                break
+            check_problem(got, "pool_exhausted")
+            await asyncio.sleep(0.02)
 
 
 @pytest.mark.asyncio(loop_scope="module")
@@ -126,6 +129,9 @@ async def test_a_release_names_its_binding(stack: Stack) -> None:
     await reserve(stack, container_id="c1")
     one = "/v1/reservations/p/t%2Fa"
     check_problem(await stack.ask("DELETE", one), "bound")
+    for field in ("ifname", "container_id"):
+        empty = check_problem(await stack.ask("DELETE", f"{one}?{field}="), "invalid_request")
+        assert field in empty["detail"]
     stale = await stack.ask("DELETE", f"{one}?container_id=c0")
     assert (stale.status, stale.json) == (200, {"released": False, "items": [], "reason": "stale"})
     assert (await stack.ask("DELETE", f"{one}?generation=2")).json["reason"] == "stale"

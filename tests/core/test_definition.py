@@ -52,6 +52,8 @@ def test_what_was_written_is_kept_beside_the_bounds_that_count() -> None:
         (RangeText("10.0.0.0"), ["range.subnet", "10.0.0.0"]),
         (RangeText("10.0.0.0/33"), ["range.subnet", "10.0.0.0/33"]),
         (RangeText("::ffff:10.0.0.0/120"), ["range.subnet", "mapped"]),
+        (RangeText("::/64"), ["range", "mapped", "::/64"]),
+        (RangeText("::/64", "::fffe:ffff:ffff", "::ffff:0:0"), ["range.range_end", "mapped"]),
         (RangeText("10.0.0.0/24", "10.0.1.1"), ["range.range_start", "10.0.1.1"]),
         (RangeText("10.0.0.0/24", "2001:db8::1"), ["range.range_start", "2001:db8::1"]),
         (RangeText("10.0.0.0/24", "10.0.0.9", "10.0.0.8"), ["range.range_start", "10.0.0.9", "10.0.0.8"]),

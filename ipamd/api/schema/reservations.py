@@ -101,7 +101,14 @@ class ReleaseQuery(Given):
     force: bool = False
 
     def command(self, pool: str, pod_ref: str, origin: Origin) -> Release:
-        """What is proposed."""
+        """What is proposed. Raises ApiError."""
+        try:
+            if self.ifname is not None:
+                check_ifname(self.ifname)
+            if self.container_id is not None:
+                check_container_id(self.container_id)
+        except InvalidName as error:
+            raise ApiError("invalid_request", str(error)) from None
         return Release(origin, pool, pod_ref, self.ifname, self.container_id, self.generation, self.force)
 
 
