@@ -47,6 +47,30 @@ def test_a_pod_that_nobody_knows_is_explained_in_every_pool(ask, pools):
     assert asked_of(ask("why", "--pod", "d/a", "-o", "json")) == ["db", "old", "web"]
 
 
+def test_a_pod_whose_name_lacks_that_of_its_cluster_is_the_one_that_called(ask, pools):
+    pools.on("GET", "/v1/reservations", NONE, {"items": [{"pool": "old"}], "next": None})
+    pools.on("GET", "/v1/calls", {"items": [{**add("web"), "pod_ref": "east:d/a"}], "next": None})
+    done = ask("why", "--pod", "d/a", "-o", "json")
+    assert asked_of(done) == ["old", "web"]
+    assert done.stderr == "ipamctl: pod d/a is east:d/a here\n"
+    assert [asked.query["pod_ref"] for asked in pools.asked] == ["d/a", "d/a", "east:d/a", "east:d/a", "east:d/a"]
+    ask("why", "web", "--pod", "d/a")
+    assert pools.last.query == {"pod_ref": "east:d/a"}
+
+
+def test_a_name_that_several_clusters_have_is_left_as_it_is(ask, pools):
+    calls = [{**add("web"), "pod_ref": f"{cluster}:d/a"} for cluster in ("east", "west")]
+    pools.on("GET", "/v1/calls", {"items": calls, "next": None})
+    assert ask("why", "web", "--pod", "d/a").exit_code == 0
+    assert pools.last.query == {"pod_ref": "d/a"}
+
+
+def test_who_may_not_see_the_calls_is_told_of_the_pool(ask, pools):
+    pools.refuses("GET", "/v1/calls", 403, "forbidden", "the role node may not do this")
+    assert ask("why", "web", "--pod", "d/a").exit_code == 0
+    assert pools.last.query == {"pod_ref": "d/a"}
+
+
 def test_a_pool_that_was_asked_for_and_is_not_there_is_the_answer(ask, pools):
     pools.on("GET", "/v1/calls", {"items": [add("wbe", code=7, msg="there is no pool wbe")], "next": None})
     pools.refuses("GET", "/v1/pools/wbe/why", 404, "pool_not_found", "there is no pool wbe")
