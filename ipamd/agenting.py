@@ -138,19 +138,19 @@ async def _enrol(config: AgentConfig, purse: TokenPurse, trust: Trust, servers: 
 async def _claim(config: AgentConfig, directory: AgentDirectory, kept: Kept, upstream: Upstream) -> None:
     """The node's name must be the one that its pods are known under. Raises DataDirError."""
     old, new = kept.node_name, config.node_name
-    if old != new and not await _was_renamed(config, old, upstream):
+    whole = replace(config, node_name=old).full_name
+    if old != new and not await _was_renamed(config, whole, upstream):
         raise DataDirError(
             f"this host is node {old}, not {new}: start it with --node-name {old}, or, to take its pods along to the"
-            f" new name, first run: ipamctl node rename {old} {new}"
+            f" new name, first run: ipamctl node rename {whole} {config.full_name}"
         )
     directory.write(replace(kept, node_name=new))
 
 
 async def _was_renamed(config: AgentConfig, old: str, upstream: Upstream) -> bool:
-    """Whether the cluster knows this node under its new name, and nobody under the old one."""
-    before = replace(config, node_name=old).full_name
+    """Whether the cluster knows this node under its new name, and nobody under the old one; both are whole names."""
     try:
-        statuses = [await _status_of(upstream, name) for name in (config.full_name, before)]
+        statuses = [await _status_of(upstream, name) for name in (config.full_name, old)]
     except Unavailable as error:
         logger.warning("it cannot be asked whether this node has another name now: %s", error.detail)
         return False

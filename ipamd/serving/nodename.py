@@ -19,12 +19,13 @@ def settle_node_name(config: Config, identity: Identity, state: State) -> None:
     kept, wanted = identity.node_name, config.node_name
     if kept == wanted:
         return
+    old, new = config.full_name(kept), config.full_name(wanted)
     with state.snapshot() as snapshot:
-        was_renamed = snapshot.node(config.full_name(kept)) is None and snapshot.node(config.full_name(wanted))
+        was_renamed = snapshot.node(old) is None and snapshot.node(new)
     if not was_renamed:
         raise DataDirError(
             f"this host is node {kept}, not {wanted}: start it with --node-name {kept}, or, to take its pods along to"
-            f" the new name, first run: ipamctl node rename {kept} {wanted}"
+            f" the new name, first run: ipamctl node rename {old} {new}"
         )
     datadir.rename_node(config.data_dir, wanted)
 

@@ -294,6 +294,9 @@ async def test_several_clusters_share_the_servers(stack: Stack, tmp_path: Path) 
         assert (await node.cni("add")).status == 200
     held = await bound_on(stack, "blue:w1")
     assert [one["pod_ref"] for one in held] == ["blue:t/a"]
+    with pytest.raises(DataDirError, match=r"ipamctl node rename blue:w1 blue:w9"):
+        async with attended(replace(config, node_name="w9")):
+            pass
 
 
 async def test_the_members_are_learned_and_kept(stack: Stack, tmp_path: Path) -> None:

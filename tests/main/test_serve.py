@@ -231,6 +231,13 @@ def test_another_node_name_is_refused_until_the_node_is_renamed(server: Server) 
         assert items[0]["attachments"][0]["node"] == "n2"
 
 
+def test_the_way_to_another_node_name_is_told_with_the_clusters(server: Server) -> None:
+    """As the cluster knows the node: with the local name alone there would be no such node."""
+    server.stop()
+    with pytest.raises(ServerError, match="ipamctl node rename k8s:n1 k8s:n2"):
+        Server(server.directory, "--node-name", "n2", "--cluster", "k8s").start()
+
+
 def test_a_node_that_nobody_has_named_yet_can_be_renamed(server: Server) -> None:
     assert ask(server, "POST", "/v1/nodes/n9/rename", {"to": "n2"})[0] == 404
     assert ask(server, "POST", "/v1/nodes/n1/rename", {"to": "n2"})[0] == 200
