@@ -16,7 +16,7 @@ from tests.storage.driver import Driver
 from tests.support.cluster import rounds
 from tests.support.restores import run_restore
 from tests.support.server import Server
-from tests.support.wire import Reply, Wire, cni_conf, cni_headers, json_body
+from tests.support.wire import BOOT_ID, Reply, Wire, cni_conf, cni_headers, json_body
 
 RATE = 500.0
 SUBNET = "10.9.0.0/18"
@@ -163,7 +163,7 @@ async def report(wire: Wire, node: str, living: list[tuple[str, str, str]]) -> N
         }
         for container, pod, address in living
     ]
-    body = {"boot_id": "test-boot", "index": index, "attachments": lines}
+    body = {"boot_id": BOOT_ID, "index": index, "attachments": lines}
     await ask(wire, "POST", f"/v1/nodes/{node}/inventory", body)
 
 

@@ -13,10 +13,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.agent import BOOT_ID
 from tests.support.cluster import Away, Cluster, Got, MemberServer, ask_socket, rounds
 from tests.support.server import Server
-from tests.support.wire import cni_conf, cni_headers
+from tests.support.wire import BOOT_ID, cni_conf, cni_headers
 
 SWIFT = ("--report-every-s", "1", "--heartbeat-every-s", "1", "--evidence-grace-s", "2", "--cooldown-s", "0")
 LOST_S = 5
@@ -40,7 +39,7 @@ class Node(Server):
         headers = {name.replace("_", "-"): value for name, value in more.items()}
         if netns:
             headers["CNI-Netns"] = path_of(netns)
-        own = {**cni_headers(container, pod, boot_id=BOOT_ID), **headers}
+        own = {**cni_headers(container, pod), **headers}
         return ask_socket(self.socket, "POST", f"/cni/v1/{verb}", conf or cni_conf("p", version="1.1.0"), 10.0, **own)
 
     def pods(self) -> dict[str, dict[str, Any]]:
@@ -240,9 +239,8 @@ def state_of(server: MemberServer, name: str) -> str:
 def test_servers_that_were_all_stopped_lose_nobody(swift: Cluster, way: str) -> None:
     """For longer than a node may be silent; at ROUNDS=1 for so long that a lost one would have been reclaimed too."""
     swift.revive()
-    of_this_host = {"Ipamd-Boot-Id": BOOT_ID}  # what a server that starts anew reports from
     for member in swift:
-        got = member.add(f"c-{member.name}-{way}", f"t/all-{member.name}", pool="given-back", **of_this_host)
+        got = member.add(f"c-{member.name}-{way}", f"t/all-{member.name}", pool="given-back")
         assert got.code == 0
     wait_for(lambda: {state_of(swift.any(), one.name) for one in swift} == {"alive"})
     for member in swift:
@@ -260,16 +258,15 @@ def test_a_dead_node_gives_back_what_its_pools_say_and_nothing_else(swift: Clust
     swift.revive()
     victim = swift.followers()[0]
     one, two = (member for member in swift if member is not victim)
-    own = {"Ipamd-Boot-Id": BOOT_ID}  # the servers report from this host: from another one that would be a clash
-    assert victim.add("d1", "t/kept", pool="kept", **own).code == 0
-    assert victim.add("d2", "t/gone", pool="given-back", **own).code == 0
-    moved = victim.add("d3", "t/moved", pool="given-back", **own).address
-    others = [member.add("d4", f"t/at-{member.name}", pool="given-back", **own).address for member in (one, two)]
+    assert victim.add("d1", "t/kept", pool="kept").code == 0
+    assert victim.add("d2", "t/gone", pool="given-back").code == 0
+    moved = victim.add("d3", "t/moved", pool="given-back").address
+    others = [member.add("d4", f"t/at-{member.name}", pool="given-back").address for member in (one, two)]
     wait_for(lambda: state_of(one, victim.name) == "alive")
     began_s = time.monotonic()
     victim.kill()
     wait_for(lambda: state_of(one, victim.name) == "lost")
-    assert two.add("e3", "t/moved", pool="given-back", **own).address == moved
+    assert two.add("e3", "t/moved", pool="given-back").address == moved
     assert "t/gone" in {row[1] for row in one.listed("given-back", stale=False)}
     wait_for(lambda: "t/gone" not in {row[1] for row in one.listed("given-back", stale=False)}, 180)
     assert time.monotonic() - began_s > 60

@@ -18,9 +18,9 @@ import pytest
 from demo.cni import CNI_BIN
 from demo.server import BIN
 from ipamctl.server import UnixConnection
-from tests.support.agent import BOOT_ID
 from tests.support.dumps import whereabouts_dump
 from tests.support.server import Server
+from tests.support.wire import BOOT_ID
 
 CONTAINERS = 500
 ENTRIES = 10_000

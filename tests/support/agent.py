@@ -18,7 +18,6 @@ from tests.support.server import READY_ANSWER_S, STOP_S, ServerError
 from tests.support.wire import cni_conf, cni_headers
 
 UP_S = 60.0
-BOOT_ID = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
 class Agent:
@@ -110,7 +109,7 @@ class Agent:
     ) -> Got:
         """A CNI call, as the plugin makes it on this host. Raises Away."""
         own = {
-            **cni_headers(container, pod, boot_id=BOOT_ID),
+            **cni_headers(container, pod),
             "Ipamd-Deadline-Ms": str(int(timeout_s * 1000)),
             **headers,
         }

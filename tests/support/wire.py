@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 
@@ -23,6 +24,9 @@ class Reply(NamedTuple):
         """The body as JSON."""
         return json.loads(self.body)
 
+
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+"""Of this host: a server reports from it too, and a node that calls from another boot than it reports from is a clash."""
 
 ANSWER_S = 60.0
 """No answer takes so long: a server that owes one for longer hangs, and the test should say so."""
@@ -86,7 +90,7 @@ def json_body(value: object) -> tuple[bytes, dict[str, str]]:
     return json.dumps(value).encode(), {"Content-Type": "application/json"}
 
 
-def cni_headers(container_id: str, pod: str, *, boot_id: str = "test-boot", ifname: str = "eth0") -> dict[str, str]:
+def cni_headers(container_id: str, pod: str, *, boot_id: str = BOOT_ID, ifname: str = "eth0") -> dict[str, str]:
     """What the plugin sends with a call that starts now; `pod` is NAMESPACE/NAME."""
     namespace, _, name = pod.partition("/")
     return {
