@@ -23,7 +23,7 @@ from tests.support.plugin import Runtime
 from tests.support.server import Server
 from tests.support.wire import cni_conf
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = pytest.mark.timeout(1500)
 
 CALLS = max(100, round(300 * float(os.environ.get("ROUNDS", "0.1"))))
 P99_S = 0.2

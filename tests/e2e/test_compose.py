@@ -37,7 +37,7 @@ ADD = (
     f"echo '{CONF}' | CNI_COMMAND=ADD CNI_CONTAINERID=$0 CNI_NETNS=/proc/self/ns/net CNI_IFNAME=eth0"
     ' CNI_ARGS="K8S_POD_NAMESPACE=default;K8S_POD_NAME=$0" /opt/cni/bin/ipamd'
 )
-ASK = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1], timeout=10).read().decode())"
+ASK = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1], timeout=60).read().decode())"
 
 
 class Compose:

@@ -87,7 +87,7 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 @pytest.fixture(scope="module")
 def served(target: Running) -> Any:
     headers = {"Authorization": f"Bearer {target.tokens['reader']}"}
-    got = requests.get(f"{target.url}/openapi.json", headers=headers, timeout=10).json()
+    got = requests.get(f"{target.url}/openapi.json", headers=headers, timeout=60).json()
     assert got["paths"].keys() == document(ROUTES)["paths"].keys()
     return schemathesis.openapi.from_dict(got)
 
@@ -134,7 +134,7 @@ def _mean_something(case: Case[Any]) -> None:
 def _exchange(case: Case[Any], target: Running, session: requests.Session, token: str | None) -> str:
     before = target.state()
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-    response = case.call(base_url=target.url, session=session, headers=headers, timeout=30)
+    response = case.call(base_url=target.url, session=session, headers=headers, timeout=60)
     case.validate_response(response, checks=CHECKS)
     if response.status_code >= 500:
         assert (response.status_code, response.json()["code"]) == (503, "unavailable"), response.content

@@ -207,7 +207,7 @@ def test_a_configuration_is_explained(ask, told, pool, tmp_path):
 def test_it_runs_as_a_program(server):
     program = str(Path(sys.executable).parent / "ipamctl")
     command = [program, "--server", f"unix:{server.socket}", "-o", "yaml", "cluster", "status"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
     assert f"self: {server.name}\n" in done.stdout
 
