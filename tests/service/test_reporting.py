@@ -98,7 +98,7 @@ async def test_a_node_whose_dels_wait_is_there_all_the_same() -> None:
     assert cluster.said[2:] == ["known", "report for x1"]
 
 
-async def test_who_was_away_reports_before_anything_else() -> None:
+async def test_who_finds_nobody_at_first_reports_as_soon_as_there_is_somebody_and_goes_on() -> None:
     cluster = Cluster()
     cluster.failure = AWAY
     reporting = build(cluster, every_s=0.3)
@@ -108,6 +108,20 @@ async def test_who_was_away_reports_before_anything_else() -> None:
     await until(lambda: cluster.said.count("known") >= 2 and "heartbeat" in cluster.said)
     await reporting.stop()
     assert cluster.said[:2] == ["known", "report for x1"]
+
+
+async def test_who_was_away_reports_before_anything_else() -> None:
+    cluster = Cluster()
+    reporting = build(cluster, every_s=0.3)
+    reporting._report_every_s = 600.0  # no report is due
+    reporting.start()
+    await until(lambda: "heartbeat" in cluster.said)
+    cluster.failure = AWAY
+    await until(lambda: cluster.failed)
+    before, cluster.failure = len(cluster.said), None
+    await until(lambda: len(cluster.said) >= before + 2)
+    await reporting.stop()
+    assert cluster.said[before : before + 2] == ["known", "report for x1"]
 
 
 async def test_a_boot_that_others_overtook_is_reported_from_once_no_call_tells_better() -> None:
