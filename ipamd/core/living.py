@@ -13,6 +13,7 @@ from typing import NamedTuple
 from ipamd.core.addresses import Address
 from ipamd.core.commands import ClaimLiving
 from ipamd.core.draft import Draft
+from ipamd.core.giving import Giving
 from ipamd.core.imports import pod_ref_of
 from ipamd.core.inventory import Inventory, Listed
 from ipamd.core.model import OLDEST, AssignedAddress, Attachment, EventKind, Owner, Pool, Reservation
@@ -32,7 +33,7 @@ def claim_living(draft: Draft, command: ClaimLiving) -> Outcome:
     """Record what living pods have; end the disputes that the node speaks of no more."""
     if draft.view.restored() is None:
         return Done()
-    claims = _Claims(draft, command.node)
+    claims = _Claims(draft, command.node, _giving(draft.view, command.living))
     for one in command.settled:
         claims.settle(one)
     for living in command.living:
@@ -40,7 +41,7 @@ def claim_living(draft: Draft, command: ClaimLiving) -> Outcome:
     return Done()
 
 
-def claimed(view: View, node: str, living: Living) -> list[Claim]:
+def claimed(view: View, giving: Giving, node: str, living: Living) -> list[Claim]:
     """The addresses of a living pod that an unconfirmed pool would give, and that are not recorded for it yet.
 
     Nothing, if another container of the pod has called since the restore, or this one was deleted.
@@ -49,7 +50,7 @@ def claimed(view: View, node: str, living: Living) -> list[Claim]:
         return []
     found: list[Claim] = []
     for address in dict.fromkeys(living.addresses):
-        pool = _pool_of(view, living, address)
+        pool = _pool_of(view, giving, living, address)
         if pool is None:
             continue
         holder, mine = view.holder(pool.space, address), _mine(view, pool, living)
@@ -87,7 +88,9 @@ def claims_of(view: View, inventory: Inventory) -> Claims:
     if view.restored() is None:
         return Claims()
     lines = [one for one in inventory.listed if one.alive is not False and one.addresses]
-    living = [one for line in lines if (one := _living(inventory.node, line)) and _is_news(view, inventory.node, one)]
+    told = [one for line in lines if (one := _living(inventory.node, line))]
+    giving = _giving(view, told)
+    living = [one for one in told if _is_news(view, giving, inventory.node, one)]
     used = {(line.container_id, address) for line in lines for address in line.addresses}
     settled = [
         Settled(one.space, one.address, one.node, one.container_id)
@@ -112,16 +115,21 @@ def _living(node: str, line: Listed) -> Living | None:
     return Living(pod_ref, line.ifname, line.container_id, line.addresses, line.cni_network, line.pool, *place)
 
 
-def _is_news(view: View, node: str, living: Living) -> bool:
-    if claimed(view, node, living):
+def _giving(view: View, living: Sequence[Living]) -> Giving:
+    """The pools that claims are looked for in: all that are unconfirmed, for a node may list many addresses."""
+    return Giving(view.unconfirmed() if living else ())
+
+
+def _is_news(view: View, giving: Giving, node: str, living: Living) -> bool:
+    if claimed(view, giving, node, living):
         return True
-    return any(view.disputed(one.space, one.address) is None for one in disputes(view, node, living, 0))
+    return any(view.disputed(one.space, one.address) is None for one in disputes(view, giving, node, living, 0))
 
 
-def disputes(view: View, node: str, living: Living, now_ms: int) -> Iterator[Disputed]:
+def disputes(view: View, giving: Giving, node: str, living: Living, now_ms: int) -> Iterator[Disputed]:
     """The addresses of a living pod that are recorded for another one."""
     for address in dict.fromkeys(living.addresses):
-        pool = _pool_of(view, living, address)
+        pool = _pool_of(view, giving, living, address)
         holder = view.holder(pool.space, address) if pool else None
         if pool is None or holder is None or _is_own(view, holder, living):
             continue
@@ -139,17 +147,17 @@ def _is_own(view: View, holder: AssignedAddress, living: Living) -> bool:
     return (reservation.pod_ref, attachment.ifname) == (living.pod_ref, living.ifname)
 
 
-def _pool_of(view: View, living: Living, address: Address) -> Pool | None:
+def _pool_of(view: View, giving: Giving, living: Living, address: Address) -> Pool | None:
     """The unconfirmed pool that an address came from; None: none, or it cannot be told in which space.
 
     The pool that the node names counts. Else it is the one in which the pod has its reservation, or a declared one.
     """
-    giving = [pool for pool in view.unconfirmed_around(address) if _gives(pool, address)]
-    named = next((pool for pool in giving if pool.name == living.pool), None)
-    if named is not None or len({pool.space for pool in giving}) != 1:
+    pools = giving.of(address)
+    named = next((pool for pool in pools if pool.name == living.pool), None)
+    if named is not None or len({pool.space for pool in pools}) != 1:
         return named
-    own = (pool for pool in giving if view.reservation(pool.id, living.pod_ref) is not None)
-    return next(own, None) or min(giving, key=lambda pool: pool.definition.inline)
+    own = (pool for pool in pools if view.reservation(pool.id, living.pod_ref) is not None)
+    return next(own, None) or min(pools, key=lambda pool: pool.definition.inline)
 
 
 def _mine(view: View, pool: Pool, living: Living) -> Attachment | None:
@@ -164,15 +172,11 @@ def _is_its(mine: Attachment, node: str, living: Living) -> bool:
     return owner is not None and (owner.container_id, owner.node) == (living.container_id, node)
 
 
-def _gives(pool: Pool, address: Address) -> bool:
-    return any(one.gives(address) for inner in pool.sets for one in inner)
-
-
 class _Claims:
     """Carries claims out. It remembers what it wrote: the view does not show it yet."""
 
-    def __init__(self, draft: Draft, node: str) -> None:
-        self._draft, self._view, self._node = draft, draft.view, node
+    def __init__(self, draft: Draft, node: str, giving: Giving) -> None:
+        self._draft, self._view, self._node, self._giving = draft, draft.view, node, giving
         self._taken: set[tuple[str, Address]] = set()
         self._reservations: dict[tuple[int, str], Reservation] = {}
         self._attached: set[tuple[int, str]] = set()
@@ -189,14 +193,14 @@ class _Claims:
         """What one living pod has."""
         self._dispute(living)
         by_pool: dict[int, list[Claim]] = {}
-        for pool, address in claimed(self._view, self._node, living):
+        for pool, address in claimed(self._view, self._giving, self._node, living):
             if (pool.space, address) not in self._taken:
                 by_pool.setdefault(pool.id, []).append((pool, address))
         for claims in by_pool.values():
             self._record(living, claims[0][0], [address for _, address in claims])
 
     def _dispute(self, living: Living) -> None:
-        for one in disputes(self._view, self._node, living, self._draft.stamp.wall_ms):
+        for one in disputes(self._view, self._giving, self._node, living, self._draft.stamp.wall_ms):
             if (one.space, one.address) in self._taken or self._view.disputed(one.space, one.address):
                 continue
             self._taken.add((one.space, one.address))

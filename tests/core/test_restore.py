@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from ipamd.core.addresses import parse_address
-from ipamd.core.commands import Add, ForgetNode, Found, PoolRequest, RenameNode
+from ipamd.core.commands import Add, ForgetNode, Found, PoolRequest, PutToken, RenameNode
 from ipamd.core.inline import InlinePool, Limits, inline_name
 from ipamd.core.living import Claims
-from ipamd.core.model import Cooling, EventKind, Member, Owner, Settings
+from ipamd.core.model import Cooling, EventKind, Member, Owner, Role, Settings, Token
 from ipamd.core.outcomes import Code, Confirmed, Done, Granted
 from ipamd.core.restorecommands import Living as LivingClaim
 from ipamd.core.restorecommands import Settled
@@ -55,6 +55,16 @@ def test_its_first_member_founds_it_and_changes_no_setting(old: World) -> None:
     assert world.state.settings().cooldown_s == 7
     world.run(Found(ORIGIN, "third", Settings(), MEMBERS))
     assert list(world.state.members()) == [member], "the first one counts"
+
+
+def test_tokens_are_good_in_it_as_they_were_and_in_no_other_cluster(old: World) -> None:
+    """A token names no cluster: it opens whatever state has the hash of its secret."""
+    token = Token("t1", "hosts", Role.ENROL, b"\x01" * 32, 0)
+    old.run(PutToken(ORIGIN, token))
+    assert restored(old).state.token_of_digest(token.digest) == old.state.token_of_digest(token.digest) is not None
+    other = World()
+    founded(other)
+    assert other.state.token_of_digest(token.digest) is None
 
 
 def test_what_was_free_is_given_to_nobody(world: RestoredWorld) -> None:

@@ -8,12 +8,14 @@ import pytest
 
 from ipamd.core.addresses import parse_address
 from ipamd.core.commands import Add, ClaimLiving, ConfirmPool, CreatePool, Found, PoolRequest
+from ipamd.core.inventory import Inventory, Listed
+from ipamd.core.living import claims_of
 from ipamd.core.model import Owner, Settings
 from ipamd.core.outcomes import Granted, Refused
 from ipamd.core.restorecommands import Living
 from ipamd.storage.restore import renew
 from tests.core.restored import MEMBERS
-from tests.core.world import ORIGIN, definition
+from tests.core.world import ORIGIN, definition, range_of
 from tests.storage.driver import WALL_MS, Driver
 
 PODS = 20
@@ -53,6 +55,33 @@ def test_nothing_is_kept_for_single_addresses(tmp_path: Path, subnet: str, begin
     (granted,) = driver.run(add("t/new"))
     assert isinstance(granted, Granted)
     assert driver.examine() == []
+    driver.close()
+
+
+def test_what_a_report_claims_is_looked_for_once_and_not_address_by_address(tmp_path: Path) -> None:
+    """A node may list tens of thousands of addresses, and a pool may have 256 ranges."""
+    driver = Driver(tmp_path)
+    driver.run(Found(ORIGIN, "old", Settings(), MEMBERS))
+    ranges = tuple(range_of(f"10.0.{number}.0/24") for number in range(256))
+    driver.run(CreatePool(ORIGIN, definition("p", ranges)))
+    driver.close()
+    renew(tmp_path, "new", WALL_MS)
+    driver.open()
+    with driver.state.snapshot() as state:
+        asked: list[str] = []
+        state.connection.set_trace_callback(asked.append)
+        listed = [parse_address(f"10.0.{number}.{host}") for number in range(256) for host in (7, 8)]
+        lines = (Listed("k", f"c{at}", "eth0", None, f"t/{at}", (one,)) for at, one in enumerate(listed))
+        claims = claims_of(state, Inventory("n1", "b1", 1, tuple(lines)))
+        state.connection.set_trace_callback(None)
+    assert [one.addresses[0] for one in claims.living] == listed
+    assert sum("unconfirmed" in one for one in asked) == 1
+    asked.clear()
+    driver.connection.set_trace_callback(asked.append)
+    driver.run(ClaimLiving(ORIGIN, "n1", claims.living))
+    driver.connection.set_trace_callback(None)
+    assert driver.rows("SELECT count(*) FROM addresses") == [(512,)]
+    assert sum("unconfirmed" in one for one in asked) < 10
     driver.close()
 
 
