@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from ipamd import __version__
+import ipamd
 from ipamd.api.schema.common import Given, Shown
 from ipamd.core.model import Member
 from ipamd.core.names import InvalidName, check_name
@@ -116,7 +116,7 @@ def _show(one: ShownMember, shown: ShownCluster, wanted: int | None, *, is_self:
         api=member.api,
         voter=member.voter,
         level=member.level,
-        version=__version__ if is_self else glimpse.version or None if glimpse is not None else None,
+        version=ipamd.__version__ if is_self else glimpse.version or None if glimpse is not None else None,
         reachable=glimpse is not None or is_self,
         index=index,
         lag=None if index is None else max(0, shown.committed - index),
