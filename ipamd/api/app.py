@@ -24,7 +24,7 @@ from ipamd.api.internal import add_routes
 from ipamd.api.limits import Rates
 from ipamd.api.openapi import document
 from ipamd.api.page import add_page
-from ipamd.api.problems import failure_of, respond
+from ipamd.api.problems import Failure, failure_of, respond
 from ipamd.api.refused import RefusalLog
 from ipamd.api.routes import ROUTES
 from ipamd.cni.call import VERBS
@@ -48,6 +48,8 @@ def build(
     where it asks for no tokens.
     """
     app, gate = framed(services), Gate(services, access, rates)
+    if access is not Access.SOCKET:
+        app.middlewares.insert(1, _paced(services, gate))
     if access is Access.OPEN:
         app.middlewares.append(only_own_hosts(services, hosts))
     for verb in VERBS:
@@ -92,6 +94,23 @@ def _counted(front: Front) -> Middleware:
         return response
 
     return counted
+
+
+def _paced(services: Services, gate: Gate) -> Middleware:
+    """Counts what no route of the API has admitted, so that nobody asks for it as fast as he can."""
+
+    @web.middleware
+    async def paced(request: web.Request, handler: WebHandler) -> web.StreamResponse:
+        response = await handler(request)
+        try:
+            await gate.count(request)
+        except Failure as failure:
+            services.refusals.note(failure.error.row.code)
+            request_id = request_id_of(request.headers, services.random)
+            return respond(failure, request_id, headers_of(services, request_id))
+        return response
+
+    return paced
 
 
 def _guard(front: Front) -> Middleware:

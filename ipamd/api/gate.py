@@ -26,6 +26,9 @@ from ipamd.service import Services
 KNOWN: Final = web.RequestKey("known", str)
 """Where a request says who of those that may do something has sent it: its connection is no stranger's any more."""
 
+COUNTED: Final = web.RequestKey("counted", bool)
+"""Where it says that it was counted among those of strangers."""
+
 ASKED_BY: Final = web.RequestKey("asked_by", str)
 """Where it says the same for people, as `by` of an event does; also of who may not do what it asks for."""
 
@@ -86,6 +89,21 @@ class Gate:
         """Whether who sent a request long ago could send it now: a token may have ended since."""
         return identify(self._access, request.headers.get("Authorization"), self._services.tokens) is not None
 
+    async def count(self, request: web.Request) -> None:
+        """Count a request that nobody was asked to admit: also what no route takes. Raises Failure."""
+        if KNOWN in request or COUNTED in request:
+            return
+        caller = identify(self._access, request.headers.get("Authorization"), self._services.tokens)
+        if caller is None:
+            await self._count_stranger(request)
+        else:
+            key = _address(request) if self._access is Access.OPEN else caller.scope
+            await self._limiter.known(key, caller.role)
+
+    async def _count_stranger(self, request: web.Request) -> None:
+        request[COUNTED] = True
+        await self._limiter.stranger(_address(request))
+
     async def _identify(self, request: web.Request, least: Least, *, gives_back: bool) -> Caller:
         headers = request.headers
         authorization = headers.get("Authorization")
@@ -95,7 +113,7 @@ class Gate:
         if caller is SOCKET_CALLER:
             caller = caller_on(self._services.facts.whole_node)
         if caller is None:
-            await self._limiter.stranger(_address(request))
+            await self._count_stranger(request)
             if least is Least.ANYBODY:
                 return NOBODY
             raise ApiError("unauthorized", why_not(authorization, self._services.tokens))

@@ -87,6 +87,18 @@ async def test_guessing_tokens_is_limited_by_address_and_those_who_have_one_do_n
     assert (await tight.ask_tcp("GET", "/v1/pools", token=token)).status == 200
 
 
+@pytest.mark.parametrize("path", ["/v1/nothing", "/ui/", "/internal/v1/member", "/cni/v1/nothing"])
+async def test_what_asks_for_no_token_is_counted_too(tight: Stack, path: str) -> None:
+    token = await secret_of(tight, "reader")
+    answers = [await tight.ask_tcp("GET", path, token="guess") for _ in range(7)]
+    assert len({got.status for got in answers[:5]} - {429}) == 1
+    for got in answers[5:]:
+        check_problem(got, "too_many_requests")
+        check_refused(got)
+    assert (await tight.ask_tcp("GET", "/v1/nothing", token=token)).status == 404
+    check_refused(await tight.ask_tcp("GET", "/v1/pools", token="guess"))
+
+
 async def test_who_goes_on_after_many_refusals_gets_the_next_late(
     tight: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
