@@ -82,6 +82,22 @@ def without_strace() -> Reason:
 
 
 @functools.cache
+def without_gcc() -> Reason:
+    """Why a library in C cannot be compiled here; None: it can."""
+    if shutil.which("gcc") is None:
+        return "needs gcc"
+    command = ["gcc", "-shared", "-fPIC", "-xc", "-o", "/dev/null", "-"]
+    tried = subprocess.run(command, input="#include <time.h>\n", capture_output=True, text=True, check=False)
+    return None if tried.returncode == 0 else f"needs the headers of C (Debian: libc6-dev): {tried.stderr.strip()}"
+
+
+@functools.cache
+def without_openssl() -> Reason:
+    """Why certificates cannot be made by its command here; None: they can."""
+    return None if shutil.which("openssl") else "needs openssl"
+
+
+@functools.cache
 def without_plugins() -> Reason:
     """Why the real CNI plugins cannot be run here; None: they can."""
     missing = [name for name in ("bridge", "host-local", "macvlan", "ptp") if not os.access(CNI_BIN / name, os.X_OK)]
@@ -139,6 +155,8 @@ NEEDS: dict[str, tuple[str, Callable[[], Reason]]] = {
     "needs_disks": ("needs root and loop devices", without_disks),
     "needs_mounts": ("needs root, namespaces and overlay mounts", without_mounts),
     "needs_strace": ("needs strace", without_strace),
+    "needs_gcc": ("needs gcc and the headers of C", without_gcc),
+    "needs_openssl": ("needs openssl", without_openssl),
     "needs_containerd": ("needs root and containerd", without_containerd),
     "needs_chromium": ("needs chromium", without_chromium),
     "needs_compose": ("needs root, podman, podman-compose, dnsname and debootstrap", without_compose),

@@ -166,6 +166,7 @@ def test_cuts_and_pauses_of_any_members(tmp_path: Path) -> None:
         one.judge()
 
 
+@pytest.mark.needs_gcc
 @pytest.mark.timeout(900)
 def test_jumps_of_one_clock(tmp_path: Path) -> None:
     with trial(tmp_path, clocks=True) as (one, clocks):

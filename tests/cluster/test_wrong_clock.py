@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Iterator
 from datetime import datetime
@@ -15,11 +14,11 @@ from tests.support.stopwatch import Stopwatch
 
 YEAR_S = 365 * 86_400
 
+pytestmark = pytest.mark.needs_gcc
+
 
 @pytest.fixture
 def skewed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Cluster, Clocks]]:
-    if shutil.which("gcc") is None:
-        pytest.skip("needs gcc")
     cluster = Cluster(tmp_path_factory.mktemp("clocks"))
     clocks = Clocks(cluster)
     with cluster:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import socket
 import ssl
 import subprocess
@@ -84,8 +83,6 @@ class TlsServer(ThreadingHTTPServer):
 
 @pytest.fixture
 def certificate(tmp_path: Path) -> Path:
-    if shutil.which("openssl") is None:
-        pytest.skip("needs openssl")
     path = tmp_path / "tls.crt"
     made = ("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
     names = ("-subj", "/CN=n1", "-addext", "subjectAltName=IP:127.0.0.1")
@@ -94,6 +91,7 @@ def certificate(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.needs_openssl
 def test_the_certificate_of_a_server_is_checked(ctl, make_peer, certificate):
     TlsServer.certificate = certificate
     peer = make_peer(TlsServer, ("127.0.0.1", 0), "https://127.0.0.1")
