@@ -81,7 +81,8 @@ async def _refuse_another_cluster(config: Config, cluster_id: str, peers: HttpPe
         except Unavailable as error:
             if not alone:
                 return
-            said = _say(f"not ready: waiting for {config.join}: {error.detail}", said)
+            why = f"{error.detail}; if that cluster is no more, start without --join"
+            said = _say(f"not ready: waiting for {config.join}: {why}", said)
             await asyncio.sleep(AGAIN_S)
     if found.cluster_id != cluster_id:
         raise StartRefused(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import sys
+import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -23,6 +24,7 @@ from tests.consensus.journals import open_journal
 from tests.storage.driver import Driver
 from tests.support.cluster import rounds
 from tests.support.restores import MARK, make_backup, run_restore, sealed
+from tests.support.server import READY_S, Server, free_port
 
 NONE = "nothing may be written"
 
@@ -326,3 +328,20 @@ def test_a_server_does_not_start_on_what_was_cut_short(tmp_path: Path) -> None:
     (tmp_path / datadir.RESTORING_DIRECTORY).mkdir()
     with pytest.raises(DataDirError, match="cut short: empty"):
         datadir.refuse_unfinished(tmp_path)
+
+
+def test_one_that_would_wait_for_whom_it_joined_once_says_what_to_do(backup: Path, tmp_path: Path) -> None:
+    server = Server(tmp_path, "--insecure", "--join", f"http://127.0.0.1:{free_port()}")
+    assert run_restore(backup, "--data-dir", server.data_dir).exit_code == 0
+    server.spawn()
+    try:
+        deadline_s = time.monotonic() + READY_S
+        while "start without --join" not in server.log:
+            assert time.monotonic() < deadline_s, server.log
+            time.sleep(0.1)
+        assert not server.is_ready()
+    finally:
+        server.kill()
+    server.flags = ()
+    with server.start():
+        assert server.is_ready()
