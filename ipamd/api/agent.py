@@ -22,6 +22,7 @@ from ipamd.api.schema.admin import HealthShown
 from ipamd.api.schema.calls import CallsQuery
 from ipamd.cni.answer import read_error
 from ipamd.cni.call import VERBS, parse
+from ipamd.cni.environment import read_caller
 from ipamd.cni.errors import CniError
 from ipamd.errors import ApiError
 from ipamd.service.ports import EXPOSED, Exposition
@@ -76,7 +77,8 @@ def _agent_call(agent: NodeAgent, verb: str) -> Answer:
         except CniError:
             if verb == "del":  # what could be put aside must be what a server will take
                 raise
-        deadline_s = deadline_after_s(progress.began_s, left_ms_of(headers))
+        caller = read_caller(headers, agent.facts.node, agent.facts.cluster)
+        deadline_s = deadline_after_s(progress.began_s, caller.deadline_ms)
         said = await agent.cni(verb, headers, body, progress.request_id, deadline_s)
         if said is None:
             progress.is_spooled = True
