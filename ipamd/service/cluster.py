@@ -125,7 +125,7 @@ class Cluster:
             members = await asyncio.gather(*(self._shown(member) for member in known.members))
             late = [one for one in members if one.glimpse is not None and done.index not in one.glimpse.digests]
             if not late or self._left_s(request) < _AGAIN_S + _LOOK_WITHIN_S + _MARGIN_S:
-                return At(done.index, ShownCluster(known.cluster_id, members, self._log.status()))
+                return At(done.index, ShownCluster(known.cluster_id, members, self._log.status(), *known[2:]))
             await asyncio.sleep(_AGAIN_S)
 
     async def unready(self, space: str | None) -> str | None:

@@ -22,7 +22,7 @@ from ipamd.storage.database import FILE_NAME, FORMAT
 from ipamd.storage.doctor import JournalFacts, examine, position
 from tests.consensus.journals import open_journal
 from tests.storage.driver import Driver
-from tests.support.cluster import rounds
+from tests.support.cluster import ask_socket, rounds
 from tests.support.restores import MARK, make_backup, run_restore, sealed
 from tests.support.server import READY_S, Server, free_port
 
@@ -345,3 +345,12 @@ def test_one_that_would_wait_for_whom_it_joined_once_says_what_to_do(backup: Pat
     server.flags = ()
     with server.start():
         assert server.is_ready()
+
+
+def test_what_compares_states_says_too_that_it_was_restored(backup: Path, tmp_path: Path) -> None:
+    server = Server(tmp_path)
+    assert run_restore(backup, "--data-dir", server.data_dir).exit_code == 0
+    with server.start():
+        for method, path in (("GET", "/v1/cluster"), ("POST", "/v1/cluster/verify")):
+            got = ask_socket(server.socket, method, path)
+            assert (got.status, got.json["epoch"], got.json["unconfirmed"]) == (200, 1, ["p"])
