@@ -17,9 +17,11 @@ ROOT = Path(__file__).resolve().parents[2]
 @contextmanager
 def running(temporary: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     env = {**os.environ, "TMPDIR": str(temporary), "PYTHONUNBUFFERED": "1"}
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # or a run in the background has it ignored
     with subprocess.Popen(
         [sys.executable, "-m", "demo.cluster"], cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True
     ) as process:
+        signal.signal(signal.SIGINT, before)
         assert process.stdout is not None
         said = ""
         for line in process.stdout:
