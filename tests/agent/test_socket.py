@@ -85,7 +85,7 @@ async def test_what_an_import_left_open_is_reported_of_no_more_than_it_is_known(
 
 @pytest.mark.parametrize("verb", ["add", "del", "check", "gc", "status"])
 async def test_a_deadline_that_is_none_is_the_same_mistake_as_at_a_server(node: Node, stack: Stack, verb: str) -> None:
-    wrong = {"Ipamd-Deadline-Ms": "soon", "X-Request-Id": "r-1"}
+    wrong: dict[str, Any] = {"Ipamd-Deadline-Ms": "soon", "X-Request-Id": "r-1"}
     there = await stack.cni(verb, conf(), **wrong)
     assert (await node.cni(verb, **wrong)).json == {
         **there.json, "msg": there.json["msg"].replace("(node node-1,", "(node w1,")

@@ -232,6 +232,9 @@ def test_a_reader_that_has_seen_enough_is_no_error(server):
         [program, "--server", f"unix:{server.socket}", "-o", "json", "cluster", "status"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
-        process.stdout.close()
-        assert process.stderr.read() == ""
+        output, errors = process.stdout, process.stderr
+        assert output is not None
+        assert errors is not None
+        output.close()
+        assert errors.read() == ""
         process.wait(60)
