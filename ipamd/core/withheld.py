@@ -1,8 +1,9 @@
 """Owns what a restore holds back: which addresses, and from whom.
 
 An address is withheld if an unconfirmed pool of its space would give it. Nothing is kept for each of them: a /8 and an
-empty /64 cost the same. A pod that the backup knows gets its address back once nobody else can be using it: its
-own container asks again, its node saw that alive since, or every node that ever reported has reported since.
+empty /64 cost the same. A pod that the backup knows gets its address back once nobody else can be using it: its node
+saw its container alive since, or every node that ever reported has reported since. That the container asks again says
+nothing: a runtime that keeps ids may have deleted it after the backup, and starts it anew.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ def refuse_doubtful(
         disputed = view.disputed(one.space, one.address)
         if disputed is not None:
             return Refused(Code.CONTESTED, _in_dispute(pool, command.pod_ref, disputed), pool.name)
-    if not is_doubtful(view, mine) or _is_same_container(command, mine):
+    if not is_doubtful(view, mine):
         return None
     nodes = [node.name for node in awaited(view, restored)]
     if not nodes:
@@ -138,13 +139,6 @@ def move_disputes(draft: Draft, node: str, to: str) -> None:
     for disputed in draft.view.disputes():
         if disputed.node == node:
             draft.put(replace(disputed, node=to))
-
-
-def _is_same_container(command: Add, mine: Attachment) -> bool:
-    old, new = mine.owner, command.owner
-    if old is None or new is None or new.container_id is None:
-        return False
-    return (old.container_id, old.node) == (new.container_id, new.node)
 
 
 def _in_dispute(pool: Pool, pod_ref: str, disputed: Disputed) -> str:

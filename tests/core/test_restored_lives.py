@@ -30,20 +30,22 @@ class Reality:
     """By pod."""
 
     made: int = 0
-    deleted: set[str] = field(default_factory=set)
-    """Containers that are gone though nobody was told."""
+    stopped: dict[str, Living] = field(default_factory=dict)
+    """By pod: the container that was deleted last."""
 
     def add(self, pod: str, node: str) -> None:
         """The pod starts anew: its old container, if it has one, is gone."""
+        self._run(Living(f"c{self.made + 1}", pod, "", node))
+
+    def _run(self, one: Living) -> None:
         self.made += 1
-        container = f"c{self.made}"
-        outcome = self.world.add(pod, container, node=node, inode=self.made)
+        outcome = self.world.add(one.pod, one.container, node=one.node, inode=self.made)
         if not isinstance(outcome, Granted):
             return
         address = granted(outcome)
-        others = [one for one in self.living.values() if one.pod != pod and one.address == address]
-        assert others == [], f"{pod} was given {address}, which {others} have"
-        self.living[pod] = Living(container, pod, address, node)
+        others = [it for it in self.living.values() if it.pod != one.pod and it.address == address]
+        assert others == [], f"{one.pod} was given {address}, which {others} have"
+        self.living[one.pod] = one._replace(address=address)
 
     def again(self, pod: str) -> None:
         """The runtime asks for the same container once more."""
@@ -57,7 +59,13 @@ class Reality:
     def delete(self, pod: str) -> None:
         mine = self.living.pop(pod, None)
         if mine is not None:
+            self.stopped[pod] = mine
             self.world.delete(mine.container, node=mine.node)
+
+    def start(self, pod: str) -> None:
+        """A runtime that keeps ids starts a container that it had stopped."""
+        if pod not in self.living and pod in self.stopped:
+            self._run(self.stopped[pod])
 
     def report(self, node: str) -> None:
         living = [one for one in self.living.values() if one.node == node]
@@ -74,6 +82,8 @@ class Reality:
                 self.add(pod, node)
             case "again":
                 self.again(pod)
+            case "start":
+                self.start(pod)
             case "delete":
                 self.delete(pod)
             case "swap":
@@ -86,10 +96,12 @@ class Reality:
 
 
 STEP = st.tuples(
-    st.sampled_from(["add", "add", "again", "delete", "report", "wait"]), st.sampled_from(PODS), st.sampled_from(NODES)
+    st.sampled_from(["add", "add", "again", "start", "delete", "report", "wait"]),
+    st.sampled_from(PODS),
+    st.sampled_from(NODES),
 )
 CHANGE = st.tuples(
-    st.sampled_from(["swap", "swap", "add", "delete", "wait"]), st.sampled_from(PODS), st.sampled_from(NODES)
+    st.sampled_from(["swap", "swap", "add", "start", "delete", "wait"]), st.sampled_from(PODS), st.sampled_from(NODES)
 )
 PLACES = st.lists(st.tuples(st.just("add"), st.sampled_from(PODS), st.sampled_from(NODES)), min_size=1, max_size=3)
 
