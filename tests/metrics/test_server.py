@@ -168,11 +168,8 @@ async def test_a_reading_is_kept_the_longer_the_longer_it_took(stack, monkeypatc
     assert len(readings) == 2
 
 
-async def test_a_first_scrape_waits_longer_and_later_ones_get_the_last_reading(stack, monkeypatch):
-    monkeypatch.setattr(state, "_WAIT_S", 0.05)
-    monkeypatch.setattr(state, "FIRST_S", 60.0)
-    monkeypatch.setattr(state, "FRESH_S", 0.0)
-    monkeypatch.setattr(state, "SPARED", 0)
+def hold_up(monkeypatch):
+    """Have every reading wait until this is set."""
     overview, go_on = state._overview, threading.Event()
 
     def held_up(snapshot):
@@ -180,6 +177,15 @@ async def test_a_first_scrape_waits_longer_and_later_ones_get_the_last_reading(s
         return overview(snapshot)
 
     monkeypatch.setattr(state, "_overview", held_up)
+    return go_on
+
+
+async def test_a_first_scrape_waits_longer_and_later_ones_get_the_last_reading(stack, monkeypatch):
+    monkeypatch.setattr(state, "_WAIT_S", 0.05)
+    monkeypatch.setattr(state, "FIRST_S", 60.0)
+    monkeypatch.setattr(state, "FRESH_S", 0.0)
+    monkeypatch.setattr(state, "SPARED", 0)
+    go_on = hold_up(monkeypatch)
     metrics = StateMetrics(stack.services.reader, stack.services.clock)
     asyncio.get_running_loop().call_later(0.5, go_on.set)
     first = await metrics.text()
@@ -192,13 +198,7 @@ async def test_a_first_scrape_waits_longer_and_later_ones_get_the_last_reading(s
 
 async def test_a_first_reading_that_takes_too_long_is_there_for_a_later_scrape(stack, monkeypatch):
     monkeypatch.setattr(state, "FIRST_S", 0.05)
-    overview, go_on = state._overview, threading.Event()
-
-    def held_up(snapshot):
-        go_on.wait(60)
-        return overview(snapshot)
-
-    monkeypatch.setattr(state, "_overview", held_up)
+    go_on = hold_up(monkeypatch)
     metrics = StateMetrics(stack.services.reader, stack.services.clock)
     assert await metrics.text() == b""
     go_on.set()
