@@ -147,7 +147,7 @@ def test_no_living_containers_address_is_given_to_another_pod(
     reality.world = restored(backup)
     for step in after:
         reality.step(step)
-    for _ in range(2):  # what one report gives free, the next one claims
+    for _ in PODS:  # what one report gives free, the next one claims: where each has another's address, pod by pod
         for node in NODES:
             reality.report(node)
     world = reality.world
