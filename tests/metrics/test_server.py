@@ -12,7 +12,7 @@ import pytest
 
 from ipamd.core.figures import Histogram
 from ipamd.core.model import Role
-from ipamd.core.ports import Unavailable
+from ipamd.core.ports import Snapshot, Unavailable
 from ipamd.metrics import ServerMetrics, Watched, state
 from ipamd.metrics.exposition import Sample, text_of
 from ipamd.metrics.state import StateMetrics
@@ -168,11 +168,11 @@ async def test_a_reading_is_kept_the_longer_the_longer_it_took(stack, monkeypatc
     assert len(readings) == 2
 
 
-def hold_up(monkeypatch):
+def hold_up(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """Have every reading wait until this is set."""
     overview, go_on = state._overview, threading.Event()
 
-    def held_up(snapshot):
+    def held_up(snapshot: Snapshot) -> state._Overview:
         go_on.wait(60)
         return overview(snapshot)
 
