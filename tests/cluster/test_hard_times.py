@@ -6,12 +6,13 @@ import random
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from tests.cluster.load import wait_for
 from tests.support.cluster import Away, Cluster, Got, MemberServer, Row, owned_twice, rounds
 from tests.support.server import ServerError, free_port
 
@@ -113,14 +114,6 @@ def own(tmp_path: Path) -> Iterator[Cluster]:
         for number in range(50):
             assert cluster["n1"].add(f"c{number}", f"t/{number}").code == 0
         yield cluster
-
-
-def wait_for(what: Callable[[], object], timeout_s: float = 60) -> None:
-    """Until something is so. Raises AssertionError."""
-    deadline = time.monotonic() + timeout_s
-    while not what():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def test_r03_whoever_takes_the_port_of_a_member_is_not_taken_for_it(own: Cluster, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from tests.cluster.load import wait_for
 from tests.support.cluster import Cluster, MemberServer
 from tests.support.server import STOP_S, ServerError, free_port
 from tests.support.stopwatch import Stopwatch
@@ -60,7 +61,7 @@ def test_a_member_starts_again_though_the_token_that_it_joined_with_has_ended(
 
     joined.start()
     _wait_for_vote(three, joined)
-    _wait_for(partial(has_said, 1))
+    wait_for(partial(has_said, 1))
     spoils: tuple[Callable[[], object], ...] = (
         lambda: (tmp_path / "token").write_text("ipamd_expired"), (tmp_path / "token").unlink
     )  # fmt: skip
@@ -68,7 +69,7 @@ def test_a_member_starts_again_though_the_token_that_it_joined_with_has_ended(
         spoil()
         joined.kill()
         joined.start()
-        _wait_for(partial(has_said, times))
+        wait_for(partial(has_said, times))
     assert joined.log.count(f"it is not compared with {three['n1'].url}") == 2
 
 
@@ -189,7 +190,7 @@ def test_one_without_certificates_needs_a_restart_with_them_first(tmp_path: Path
     certificates, first.tls, first.flags = first.tls, (), ()
     first.spawn()
     try:
-        _wait_for(lambda: first.socket.exists() and first.ask("GET", "/readyz").status == 200)
+        wait_for(lambda: first.socket.exists() and first.ask("GET", "/readyz").status == 200)
         cluster.pool()
         assert first.add("c", "t/a").code == 0
         add = ("cluster", "add", "n2", "--raft", "127.0.0.1:1", "--api", "https://127.0.0.1:2")
@@ -219,7 +220,7 @@ def test_a_member_that_lost_its_disk_comes_back_under_another_id(three: Cluster,
     victim.kill()
     shutil.rmtree(victim.data_dir)
     victim.spawn()
-    _wait_for(lambda: "lost its data" in victim.log)
+    wait_for(lambda: "lost its data" in victim.log)
     assert "ipamctl cluster remove n3, then --join" in victim.log
     assert not victim.is_ready()
     assert victim.cni("status", "c", pool=pool).code == 50
@@ -248,7 +249,7 @@ def test_a_member_that_moved_is_found_where_it_is_now(three: Cluster, pool: str)
     advertised = ("--advertise-raft", f"127.0.0.1:{moved.raft_port}", "--advertise-url", moved.url)
     flags, moved.flags = moved.flags, (*moved.flags, *advertised)
     moved.start()
-    _wait_for(lambda: _shown(three, "n2")["raft"] == f"127.0.0.1:{moved.raft_port}")
+    wait_for(lambda: _shown(three, "n2")["raft"] == f"127.0.0.1:{moved.raft_port}")
     assert _shown(three, "n2")["api"] == moved.url
     assert three.ctl("cluster", "status", server="n1").returncode == 0
     assert moved.add("c", "t/a", pool=pool).code == 0
@@ -256,7 +257,7 @@ def test_a_member_that_moved_is_found_where_it_is_now(three: Cluster, pool: str)
     moved.port, moved.raft_port = ports
     moved.flags = flags
     moved.start()
-    _wait_for(lambda: _shown(three, "n2")["api"] == moved.url)
+    wait_for(lambda: _shown(three, "n2")["api"] == moved.url)
 
 
 @pytest.mark.parametrize(
@@ -316,13 +317,6 @@ def writing(member: MemberServer) -> Iterator[Written]:
 def _shown(three: Cluster, name: str) -> dict[str, Any]:
     members: list[dict[str, Any]] = three["n1"].status()["members"]
     return next(member for member in members if member["name"] == name)
-
-
-def _wait_for(what: Callable[[], object], timeout_s: float = 60) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not what():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def _wait_for_vote(three: Cluster, member: MemberServer) -> None:

@@ -6,12 +6,12 @@ import json
 import re
 import subprocess
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from ipamd.metrics import TABLE
+from tests.cluster.load import wait_for
 from tests.support.agent import Agent
 from tests.support.cluster import BIN, Cluster, MemberServer
 from tests.support.metrics import Scrape
@@ -24,13 +24,6 @@ def scrape(server: MemberServer | Agent) -> Scrape:
     got = server.ask("GET", "/metrics")
     assert got.status == 200
     return Scrape(got.body)
-
-
-def until(holds: Callable[[], bool], timeout_s: float = 60.0) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
 
 
 def test_all_metrics_of_the_table_are_there_and_no_others(three: Cluster, pool: str) -> None:
@@ -62,10 +55,10 @@ def test_the_leader_tells_of_a_member_that_does_not_answer(three: Cluster, pool:
         silence_s = seen.value("ipamd_raft_peer_silent_seconds", member=silent.name)
         return silence_s > 1 and seen.value("ipamd_raft_peer_lag_entries", member=silent.name) >= 10
 
-    until(is_told)
+    wait_for(is_told)
     silent.go_on()
-    until(lambda: scrape(leader).value("ipamd_raft_peer_silent_seconds", member=silent.name) < 1)
-    until(lambda: scrape(leader).value("ipamd_raft_peer_lag_entries", member=silent.name) == 0)
+    wait_for(lambda: scrape(leader).value("ipamd_raft_peer_silent_seconds", member=silent.name) < 1)
+    wait_for(lambda: scrape(leader).value("ipamd_raft_peer_lag_entries", member=silent.name) == 0)
 
 
 def test_all_metrics_of_an_agent_are_there_and_no_others(three: Cluster, pool: str, tmp_path: Path) -> None:
@@ -106,7 +99,7 @@ def last(three: Cluster, pool: str) -> MemberServer:
     three.level(pool)
     three["n2"].kill()
     three["n3"].kill()
-    until(lambda: three["n1"].status()["leader"] is None)
+    wait_for(lambda: three["n1"].status()["leader"] is None)
     return three["n1"]
 
 
